@@ -1,0 +1,157 @@
+package ir
+
+import "math"
+
+// MathFn is a library function: one operation of the IR whatever it expands
+// to in an engine.
+type MathFn uint8
+
+// MathRow says what a library function is.
+type MathRow struct {
+	Name string // as Go calls it, e.g. "math.Sin"
+	In   []Type
+	Out  Type
+	// Cheap functions are a few machine instructions: fine to compute for nothing.
+	Cheap bool
+	// Eval is the function itself, on values in Bits form.
+	Eval func(a []Bits) Bits
+	// F1 and F2 are the same for the common signatures, else nil.
+	F1 func(float64) float64
+	F2 func(x, y float64) float64
+}
+
+// Row returns the row of fn.
+func (fn MathFn) Row() *MathRow { return &mathTable[fn] }
+
+// String returns the Go name of fn.
+func (fn MathFn) String() string { return mathTable[fn].Name }
+
+// NumMath is the number of library functions.
+func NumMath() int { return len(mathTable) }
+
+// LookupMath finds a library function by its Go name, e.g. "math.Sin". Go
+// functions of two results are pairs here: math.Frexp is "math.Frexp.frac" and
+// "math.Frexp.exp", and so on.
+func LookupMath(name string) (MathFn, bool) {
+	fn, ok := mathByName[name]
+	return fn, ok
+}
+
+var mathByName = func() map[string]MathFn {
+	m := make(map[string]MathFn, len(mathTable))
+	for i := range mathTable {
+		m[mathTable[i].Name] = MathFn(i)
+	}
+	return m
+}()
+
+func f1(name string, f func(float64) float64) MathRow {
+	return MathRow{Name: name, In: []Type{F64}, Out: F64, F1: f,
+		Eval: func(a []Bits) Bits { return FromF64(f(ToF64(a[0]))) }}
+}
+
+func f2(name string, f func(x, y float64) float64) MathRow {
+	return MathRow{Name: name, In: []Type{F64, F64}, Out: F64, F2: f,
+		Eval: func(a []Bits) Bits { return FromF64(f(ToF64(a[0]), ToF64(a[1]))) }}
+}
+
+func fn(name string, out Type, eval func(a []Bits) Bits, in ...Type) MathRow {
+	return MathRow{Name: name, In: in, Out: out, Eval: eval}
+}
+
+func cheapRow(r MathRow) MathRow {
+	r.Cheap = true
+	return r
+}
+
+// The sign of a NaN is never observed: it counts as positive.
+func signbit(x float64) bool { return x == x && math.Signbit(x) }
+
+func copysign(x, y float64) float64 {
+	if y != y {
+		y = 1
+	}
+	return math.Copysign(x, y)
+}
+
+// clampInt brings a kernel's int into the range of the Go function's int.
+func clampInt(b Bits) int {
+	return int(max(math.MinInt, min(math.MaxInt, int64(b))))
+}
+
+var mathTable = []MathRow{
+	cheapRow(f1("math.Abs", math.Abs)),
+	f1("math.Acos", math.Acos),
+	f1("math.Acosh", math.Acosh),
+	f1("math.Asin", math.Asin),
+	f1("math.Asinh", math.Asinh),
+	f1("math.Atan", math.Atan),
+	f1("math.Atanh", math.Atanh),
+	f1("math.Cbrt", math.Cbrt),
+	cheapRow(f1("math.Ceil", math.Ceil)),
+	f1("math.Cos", math.Cos),
+	f1("math.Cosh", math.Cosh),
+	f1("math.Erf", math.Erf),
+	f1("math.Erfc", math.Erfc),
+	f1("math.Erfcinv", math.Erfcinv),
+	f1("math.Erfinv", math.Erfinv),
+	f1("math.Exp", math.Exp),
+	f1("math.Exp2", math.Exp2),
+	f1("math.Expm1", math.Expm1),
+	cheapRow(f1("math.Floor", math.Floor)),
+	f1("math.Gamma", math.Gamma),
+	f1("math.J0", math.J0),
+	f1("math.J1", math.J1),
+	f1("math.Log", math.Log),
+	f1("math.Log10", math.Log10),
+	f1("math.Log1p", math.Log1p),
+	f1("math.Log2", math.Log2),
+	f1("math.Logb", math.Logb),
+	f1("math.Round", math.Round),
+	cheapRow(f1("math.RoundToEven", math.RoundToEven)),
+	f1("math.Sin", math.Sin),
+	f1("math.Sinh", math.Sinh),
+	cheapRow(f1("math.Sqrt", math.Sqrt)),
+	f1("math.Tan", math.Tan),
+	f1("math.Tanh", math.Tanh),
+	cheapRow(f1("math.Trunc", math.Trunc)),
+	f1("math.Y0", math.Y0),
+	f1("math.Y1", math.Y1),
+
+	f2("math.Atan2", math.Atan2),
+	cheapRow(f2("math.Copysign", copysign)),
+	cheapRow(f2("math.Dim", math.Dim)),
+	f2("math.Hypot", math.Hypot),
+	cheapRow(f2("math.Max", math.Max)),
+	cheapRow(f2("math.Min", math.Min)),
+	f2("math.Mod", math.Mod),
+	f2("math.Nextafter", math.Nextafter),
+	f2("math.Pow", math.Pow),
+	f2("math.Remainder", math.Remainder),
+
+	cheapRow(fn("math.FMA", F64, func(a []Bits) Bits { return FromF64(math.FMA(ToF64(a[0]), ToF64(a[1]), ToF64(a[2]))) }, F64, F64, F64)),
+	cheapRow(fn("math.Float32bits", U32, func(a []Bits) Bits { return Canonical(F32, a[0]) }, F32)),
+	cheapRow(fn("math.Float32frombits", F32, func(a []Bits) Bits { return a[0] }, U32)),
+	cheapRow(fn("math.Float64bits", U64, func(a []Bits) Bits { return Canonical(F64, a[0]) }, F64)),
+	cheapRow(fn("math.Float64frombits", F64, func(a []Bits) Bits { return a[0] }, U64)),
+	fn("math.Ilogb", I64, func(a []Bits) Bits { return Bits(int64(math.Ilogb(ToF64(a[0])))) }, F64),
+	cheapRow(fn("math.Inf", F64, func(a []Bits) Bits { return FromF64(math.Inf(clampInt(a[0]))) }, I64)),
+	cheapRow(fn("math.IsInf", Bool, func(a []Bits) Bits { return FromBool(math.IsInf(ToF64(a[0]), clampInt(a[1]))) }, F64, I64)),
+	cheapRow(fn("math.IsNaN", Bool, func(a []Bits) Bits { return FromBool(math.IsNaN(ToF64(a[0]))) }, F64)),
+	fn("math.Jn", F64, func(a []Bits) Bits { return FromF64(math.Jn(clampInt(a[0]), ToF64(a[1]))) }, I64, F64),
+	fn("math.Ldexp", F64, func(a []Bits) Bits { return FromF64(math.Ldexp(ToF64(a[0]), clampInt(a[1]))) }, F64, I64),
+	cheapRow(fn("math.NaN", F64, func([]Bits) Bits { return CanonicalNaN })),
+	fn("math.Nextafter32", F32, func(a []Bits) Bits { return FromF32(math.Nextafter32(ToF32(a[0]), ToF32(a[1]))) }, F32, F32),
+	fn("math.Pow10", F64, func(a []Bits) Bits { return FromF64(math.Pow10(clampInt(a[0]))) }, I64),
+	cheapRow(fn("math.Signbit", Bool, func(a []Bits) Bits { return FromBool(signbit(ToF64(a[0]))) }, F64)),
+	fn("math.Yn", F64, func(a []Bits) Bits { return FromF64(math.Yn(clampInt(a[0]), ToF64(a[1]))) }, I64, F64),
+
+	fn("math.Frexp.frac", F64, func(a []Bits) Bits { f, _ := math.Frexp(ToF64(a[0])); return FromF64(f) }, F64),
+	fn("math.Frexp.exp", I64, func(a []Bits) Bits { _, e := math.Frexp(ToF64(a[0])); return Bits(int64(e)) }, F64),
+	fn("math.Lgamma.lgamma", F64, func(a []Bits) Bits { l, _ := math.Lgamma(ToF64(a[0])); return FromF64(l) }, F64),
+	fn("math.Lgamma.sign", I64, func(a []Bits) Bits { _, s := math.Lgamma(ToF64(a[0])); return Bits(int64(s)) }, F64),
+	fn("math.Modf.int", F64, func(a []Bits) Bits { i, _ := math.Modf(ToF64(a[0])); return FromF64(i) }, F64),
+	fn("math.Modf.frac", F64, func(a []Bits) Bits { _, f := math.Modf(ToF64(a[0])); return FromF64(f) }, F64),
+	fn("math.Sincos.sin", F64, func(a []Bits) Bits { s, _ := math.Sincos(ToF64(a[0])); return FromF64(s) }, F64),
+	fn("math.Sincos.cos", F64, func(a []Bits) Bits { _, c := math.Sincos(ToF64(a[0])); return FromF64(c) }, F64),
+}

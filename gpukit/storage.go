@@ -1,0 +1,252 @@
+package gpukit
+
+import (
+	"fmt"
+	"reflect"
+
+	"gpunotes/gpukit/internal/ir"
+)
+
+// A storage is where the elements of one or more arrays are: a typed slice, or
+// a generator that computes them.
+type storage interface {
+	dtype() DType
+	len() int
+	bits(k int) ir.Bits
+	setBits(k int, b ir.Bits)
+}
+
+// sliceOf is storage in host memory; load and store convert an element from
+// and to the form of package ir.
+type sliceOf[T any] struct {
+	t     DType
+	data  []T
+	load  func(T) ir.Bits
+	store func(ir.Bits) T
+}
+
+func (s *sliceOf[T]) dtype() DType             { return s.t }
+func (s *sliceOf[T]) len() int                 { return len(s.data) }
+func (s *sliceOf[T]) bits(k int) ir.Bits       { return s.load(s.data[k]) }
+func (s *sliceOf[T]) setBits(k int, b ir.Bits) { s.data[k] = s.store(b) }
+func (s *sliceOf[T]) slice() any               { return s.data }
+
+func ints[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](t DType, data []T) storage {
+	return &sliceOf[T]{t, data, func(x T) ir.Bits { return ir.Bits(x) }, func(b ir.Bits) T { return T(b) }}
+}
+
+// storageOf wraps a flat Go slice without copying it; int and uint slices are
+// copied, since their width is not fixed. It returns nil for other values.
+func storageOf(x any) storage {
+	switch d := x.(type) {
+	case []float64:
+		return &sliceOf[float64]{Float64, d, ir.FromF64, ir.ToF64}
+	case []float32:
+		return &sliceOf[float32]{Float32, d, ir.FromF32, ir.ToF32}
+	case []bool:
+		return &sliceOf[bool]{Bool, d, ir.FromBool, func(b ir.Bits) bool { return b != 0 }}
+	case []int8:
+		return ints(Int8, d)
+	case []int16:
+		return ints(Int16, d)
+	case []int32:
+		return ints(Int32, d)
+	case []int64:
+		return ints(Int64, d)
+	case []uint8:
+		return ints(Uint8, d)
+	case []uint16:
+		return ints(Uint16, d)
+	case []uint32:
+		return ints(Uint32, d)
+	case []uint64:
+		return ints(Uint64, d)
+	}
+	// int, uint and named element types: by kind.
+	v := reflect.ValueOf(x)
+	if v.Kind() != reflect.Slice {
+		return nil
+	}
+	t := dtypeOfKind(v.Type().Elem().Kind())
+	if t == 0 {
+		return nil
+	}
+	out := makeStorage(t, v.Len())
+	for i := range v.Len() {
+		out.setBits(i, bitsOf(v.Index(i)))
+	}
+	return out
+}
+
+func makeStorage(t DType, n int) storage {
+	switch t {
+	case Float64:
+		return storageOf(make([]float64, n))
+	case Float32:
+		return storageOf(make([]float32, n))
+	case Bool:
+		return storageOf(make([]bool, n))
+	case Int8:
+		return storageOf(make([]int8, n))
+	case Int16:
+		return storageOf(make([]int16, n))
+	case Int32:
+		return storageOf(make([]int32, n))
+	case Int64:
+		return storageOf(make([]int64, n))
+	case Uint8:
+		return storageOf(make([]uint8, n))
+	case Uint16:
+		return storageOf(make([]uint16, n))
+	case Uint32:
+		return storageOf(make([]uint32, n))
+	case Uint64:
+		return storageOf(make([]uint64, n))
+	}
+	panic(fmt.Sprintf("gpukit: internal error: no storage of %v", t))
+}
+
+func dtypeOfKind(k reflect.Kind) DType {
+	switch k {
+	case reflect.Bool:
+		return Bool
+	case reflect.Int8:
+		return Int8
+	case reflect.Int16:
+		return Int16
+	case reflect.Int32:
+		return Int32
+	case reflect.Int64, reflect.Int:
+		return Int64
+	case reflect.Uint8:
+		return Uint8
+	case reflect.Uint16:
+		return Uint16
+	case reflect.Uint32:
+		return Uint32
+	case reflect.Uint64, reflect.Uint, reflect.Uintptr:
+		return Uint64
+	case reflect.Float32:
+		return Float32
+	case reflect.Float64:
+		return Float64
+	}
+	return 0
+}
+
+// bitsOf packs a scalar of one of the kinds that dtypeOfKind knows.
+func bitsOf(v reflect.Value) ir.Bits {
+	switch {
+	case v.Kind() == reflect.Bool:
+		return ir.FromBool(v.Bool())
+	case v.Kind() == reflect.Float32:
+		return ir.FromF32(float32(v.Float()))
+	case v.CanInt():
+		return ir.Bits(v.Int())
+	case v.CanUint():
+		return v.Uint()
+	}
+	return ir.FromF64(v.Float())
+}
+
+// slice returns the Go slice behind s, or nil for a generator.
+func sliceBehind(s storage) any {
+	if s, ok := s.(interface{ slice() any }); ok {
+		return s.slice()
+	}
+	return nil
+}
+
+// generator is a float64 storage without memory: element k is computed.
+type generator struct {
+	kind                    generatorKind
+	n                       int
+	start, step, stop, span float64
+}
+
+type generatorKind uint8
+
+const (
+	constant generatorKind = iota // start
+	arange                        // k
+	linspace                      // start + k*step, the last one exactly stop
+)
+
+// newLinspace follows numpy.linspace: element k is k*step + start with
+// step = (stop-start)/(n-1), the last element is stop itself; where step
+// underflows to 0, k/(n-1)*(stop-start) + start.
+func newLinspace(start, stop float64, n int) *generator {
+	g := &generator{kind: linspace, n: n, start: start, stop: stop, span: stop - start}
+	if n > 1 {
+		g.step = g.span / float64(n-1)
+	}
+	return g
+}
+
+func (g *generator) dtype() DType       { return Float64 }
+func (g *generator) len() int           { return g.n }
+func (g *generator) bits(k int) ir.Bits { return ir.FromF64(g.at(k)) }
+func (g *generator) setBits(k int, b ir.Bits) {
+	panic("gpukit: internal error: writing to a generator")
+}
+
+func (g *generator) at(k int) float64 {
+	switch g.kind {
+	case arange:
+		return float64(k)
+	case linspace:
+		switch {
+		case k == g.n-1 && g.n > 1:
+			return g.stop
+		case g.step == 0 && g.n > 1:
+			return float64(float64(k)/float64(g.n-1)*g.span) + g.start
+		}
+		return float64(float64(k)*g.step) + g.start
+	}
+	return g.start
+}
+
+// Fill sets dst[i] to element first + i*stride.
+func (g *generator) Fill(dst []float64, first, stride int) {
+	switch g.kind {
+	case constant:
+		for i := range dst {
+			dst[i] = g.start
+		}
+	case arange:
+		for i := range dst {
+			dst[i] = float64(first + i*stride)
+		}
+	default:
+		if stride == 0 {
+			v := g.at(first)
+			for i := range dst {
+				dst[i] = v
+			}
+			return
+		}
+		if g.step == 0 {
+			for i := range dst {
+				dst[i] = g.at(first + i*stride)
+			}
+			return
+		}
+		for i := range dst {
+			dst[i] = float64(float64(first+i*stride)*g.step) + g.start
+		}
+		// The last element of the storage, if it is among these.
+		if last := g.n - 1 - first; g.n > 1 && last%stride == 0 && last/stride >= 0 && last/stride < len(dst) {
+			dst[last/stride] = g.stop
+		}
+	}
+}
+
+func (g *generator) String() string {
+	switch g.kind {
+	case arange:
+		return fmt.Sprintf("Arange(%d)", g.n)
+	case linspace:
+		return fmt.Sprintf("Linspace(%v, %v, %d)", g.start, g.stop, g.n)
+	}
+	return fmt.Sprintf("Full(%v)", g.start)
+}
