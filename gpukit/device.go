@@ -1,0 +1,170 @@
+package gpukit
+
+import (
+	"fmt"
+	"io/fs"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"gpunotes/gpukit/internal/source"
+)
+
+// Device runs functions. It is safe for concurrent use. Devices made by With
+// share everything but the settings.
+type Device struct {
+	*core
+	options options
+}
+
+// core is what the variants of a device share.
+type core struct {
+	name       string
+	goroutines int // 0: as many as GOMAXPROCS at the call
+	closed     atomic.Bool
+	mu         sync.Mutex
+	programs   programCache
+}
+
+// DeviceInfo describes a device that Open accepts.
+type DeviceInfo struct {
+	Name        string // what to pass to Open
+	Description string
+}
+
+// String returns "name: description".
+func (i DeviceInfo) String() string { return i.Name + ": " + i.Description }
+
+// Devices lists the devices of this machine.
+func Devices() []DeviceInfo {
+	n := runtime.GOMAXPROCS(0)
+	return []DeviceInfo{
+		{"cpu", "one goroutine"},
+		{"parallel", fmt.Sprintf("%d goroutines, one per processor that Go uses", n)},
+		{"auto", "the best device there is: parallel"},
+	}
+}
+
+// Open opens a device: "cpu", "parallel" or "auto". Any other name is an error
+// that lists the devices of this machine.
+func Open(name string) (*Device, error) {
+	d := &Device{core: &core{name: name}}
+	switch name {
+	case "cpu":
+		d.goroutines = 1
+	case "parallel":
+	case "auto":
+		d.name = "parallel"
+	default:
+		var have []string
+		for _, i := range Devices() {
+			have = append(have, fmt.Sprintf("%q", i.Name))
+		}
+		why := "there is no such device"
+		switch kind, _, _ := strings.Cut(name, ":"); kind {
+		case "cuda":
+			why = "this build of gpukit has no CUDA"
+		case "sim":
+			why = "this build of gpukit has no simulated GPU"
+		}
+		return nil, fmt.Errorf("gpukit.Open(%q): %s; open one of %s", name, why, strings.Join(have, ", "))
+	}
+	return d, nil
+}
+
+// MustOpen is Open for cells: it panics with Open's error.
+func MustOpen(name string) *Device {
+	d, err := Open(name)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+// Name returns the name of the device, "parallel" if it was opened as "auto".
+func (d *Device) Name() string {
+	if d == nil {
+		return "<nil *gpukit.Device>"
+	}
+	return d.name
+}
+
+// String returns the name and the settings that With changed.
+func (d *Device) String() string {
+	if d == nil {
+		return d.Name()
+	}
+	if s := d.options.String(); s != "" {
+		return d.name + " with " + s
+	}
+	return d.name
+}
+
+// With returns the same device, its memory and trace shared, with other
+// settings. With of a nil device is nil.
+func (d *Device) With(opts ...Option) *Device {
+	if d == nil {
+		return nil
+	}
+	w := &Device{core: d.core, options: d.options}
+	for _, o := range opts {
+		if o.set != nil {
+			o.set(&w.options)
+		}
+	}
+	return w
+}
+
+// Close gives back what the device holds. Later calls on it, or on a variant
+// made by With, return ErrClosed; results that are in host memory stay valid.
+// Closing twice is not an error.
+func (d *Device) Close() error {
+	if d == nil {
+		return d.usable("Close")
+	}
+	if !d.closed.Swap(true) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.programs = programCache{}
+	}
+	return nil
+}
+
+// usable returns why the device cannot be used for op, if so.
+func (d *Device) usable(op string) error {
+	switch {
+	case d == nil || d.core == nil:
+		return fmt.Errorf("gpukit.%s: the device is nil; open one, e.g. gpu := gpukit.MustOpen(\"parallel\")", op)
+	case d.closed.Load():
+		return fmt.Errorf("gpukit.%s: %w", op, ErrClosed)
+	}
+	return nil
+}
+
+func (d *Device) workers() int {
+	if d.goroutines > 0 {
+		return d.goroutines
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// Must returns a, or panics with err: for cells and loops, as in
+// Must(gpu.Vectorize(f, x)).
+func Must(a *Array, err error) *Array {
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// EmbedSource registers the Go files of packages for programs that run where
+// their source directory is not: embed the files next to the functions with
+// //go:embed *.go and pass the embed.FS. A file that does not match the binary
+// is found out when a function of it is used, and is an error then.
+func EmbedSource(files fs.FS) error {
+	if err := source.Embed(files); err != nil {
+		return fmt.Errorf("gpukit.EmbedSource: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package gpukit
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+
+	"gpunotes/gpukit/host"
+	"gpunotes/gpukit/internal/cpu"
+	"gpunotes/gpukit/internal/frontend"
+	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/source"
+)
+
+// programCache keeps what was compiled on a device. Both maps are bounded: when
+// one is full it is emptied, and what is still in use is compiled again.
+type programCache struct {
+	functions map[functionKey]*function
+	programs  map[programKey]*program
+}
+
+const maxPrograms = 1024
+
+// functionKey finds a function again without looking at its source: in a
+// notebook, as long as no cell has changed a declaration.
+type functionKey struct {
+	id       source.ID
+	notebook *host.Notebook
+	version  uint64
+}
+
+// function is a function value whose source was found and read.
+type function struct {
+	value  any // held: a freed closure's identity could come to mean another
+	name   string
+	scope  source.Scope
+	source *frontend.Program
+}
+
+// programKey is everything that the code of a program depends on.
+type programKey struct {
+	source  string
+	options options
+}
+
+// program is the code of a function for this device.
+type program struct {
+	once sync.Once
+	ir   *ir.Func // optimised
+	cpu  *cpu.Program
+	err  error
+}
+
+// function finds and reads the source of fn.
+func (d *Device) function(fn any) (*function, error) {
+	key := functionKey{id: source.Identity(fn), notebook: host.Current().Source}
+	if key.notebook != nil {
+		key.version = key.notebook.Version()
+	}
+	if key.id != 0 {
+		d.mu.Lock()
+		f := d.programs.functions[key]
+		d.mu.Unlock()
+		if f != nil {
+			return f, nil
+		}
+	}
+	src, err := source.Resolve(fn, key.notebook)
+	if err != nil {
+		return nil, err
+	}
+	f := &function{value: fn, name: src.Name, scope: src.Scope}
+	if src.Builtin != "" {
+		f.source, err = frontend.CompileMath(src.Builtin)
+	} else {
+		f.source, err = frontend.Compile(input(src, key.notebook))
+	}
+	if err != nil {
+		return nil, compileError(src.Name, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.programs.functions) >= maxPrograms || d.programs.functions == nil {
+		d.programs.functions = map[functionKey]*function{}
+	}
+	d.programs.functions[key] = f
+	return f, nil
+}
+
+// input puts a function and its scope into the words of the front end.
+func input(src *source.Func, nb *host.Notebook) frontend.Input {
+	in := frontend.Input{
+		Decl:     src.Decl,
+		Fset:     src.Fset,
+		Imports:  imports(src.Imports, src.DotImports),
+		Text:     src.Text(),
+		Notebook: nb != nil && src.Package == "",
+		Lookup:   func(name string) (frontend.Decl, bool) { return lookup(src.Scope, name) },
+		FreeLocal: func(name string) bool {
+			return slices.ContainsFunc(src.Captured, func(c source.Capture) bool { return c.Name == name })
+		},
+	}
+	return in
+}
+
+func imports(named map[string]string, dots []string) map[string]string {
+	if len(dots) == 0 {
+		return named
+	}
+	all := map[string]string{}
+	for k, v := range named {
+		all[k] = v
+	}
+	for _, p := range dots {
+		all["."+p] = p
+	}
+	return all
+}
+
+func lookup(s source.Scope, name string) (frontend.Decl, bool) {
+	d, ok := s.Lookup(name)
+	if !ok {
+		return frontend.Decl{}, false
+	}
+	out := frontend.Decl{
+		Name:    d.Name,
+		Func:    d.Func,
+		Gen:     d.Gen,
+		Imports: imports(d.Imports, d.DotImports),
+		Text:    d.Text(),
+		Where:   d.Where,
+	}
+	if d.Err != nil {
+		out.Refuse = d.Err.Error()
+	}
+	if d.Value.IsValid() && d.Value.Kind() != reflect.Func {
+		out.GlobalType = d.Value.Type()
+		if d.Recorded != nil && d.Recorded != out.GlobalType {
+			out.Refuse = fmt.Sprintf("%s was a %v when the function was declared and is a %v since %v; run the function's cell again", name, d.Recorded, out.GlobalType, d.Where)
+		}
+	}
+	return out, true
+}
+
+// compileError puts the front end's diagnostics into the public form.
+func compileError(name string, err error) error {
+	var ds frontend.Diagnostics
+	if !errors.As(err, &ds) {
+		return err
+	}
+	e := &CompileError{Func: name}
+	for _, d := range ds {
+		e.Faults = append(e.Faults, CompileFault{Pos: d.Pos.String(), Code: string(d.Code), Message: d.Message, Help: d.Help})
+	}
+	return e
+}
+
+// program returns the code of f for this device and its settings.
+func (d *Device) program(f *function) (*program, error) {
+	key := programKey{f.source.Key, d.options}
+	d.mu.Lock()
+	p := d.programs.programs[key]
+	if p == nil {
+		if len(d.programs.programs) >= maxPrograms || d.programs.programs == nil {
+			d.programs.programs = map[programKey]*program{}
+		}
+		p = &program{}
+		d.programs.programs[key] = p
+	}
+	d.mu.Unlock()
+	p.once.Do(func() {
+		p.ir = ir.Optimize(f.source.Func)
+		if p.err = ir.Verify(p.ir); p.err == nil {
+			p.cpu, p.err = cpu.Compile(p.ir)
+		}
+		if p.err != nil {
+			p.err = fmt.Errorf("gpukit: internal error: %w", p.err)
+		}
+	})
+	return p, p.err
+}
