@@ -1,0 +1,4 @@
+// Command command cannot be imported.
+package main
+
+func main() {}

@@ -1,0 +1,2 @@
+// Package empty exports nothing.
+package empty
