@@ -1,0 +1,494 @@
+package plots
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"html"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// A Figure is a picture with title, axes and a key of colours on an opaque
+// white ground, so that it reads on light and dark pages. Its methods set one
+// thing each and return the figure, so that they chain. The first bad argument,
+// of the constructor or of a method, is kept: the figure then shows it instead
+// of a picture.
+type Figure struct {
+	err        error
+	name       string // of the constructor, for errors
+	plot       *plot.Plot
+	content    content
+	w, h       vg.Length
+	colorLabel string
+	colors     *colors
+	levels     []float64 // as the user gave them; nil for ours
+}
+
+// content is what distinguishes one kind of figure from another.
+type content interface {
+	// prepare is called before each drawing at the figure's size.
+	prepare(f *Figure)
+	// line is true for line art, which is best kept as such.
+	line() bool
+	// key is what is drawn to the right of the axes, notes below them.
+	key(f *Figure) key
+	notes() []string
+	// alt says in sentences what is shown.
+	alt(f *Figure) string
+}
+
+// A key explains the colours beside the plot.
+type key interface {
+	// width for a plot area of height h; 0 for none.
+	width(h vg.Length) vg.Length
+	// draw draws from left on, beside the plot area.
+	draw(c draw.Canvas, left vg.Length, area vg.Rectangle)
+}
+
+const (
+	margin      = vg.Length(8) // around the figure, in points
+	textSize    = vg.Length(10)
+	tickSize    = vg.Length(9)
+	noteSize    = vg.Length(8)
+	cssDPI      = 96 // pixels per inch of a notebook page
+	maxPNG      = 1 << 20
+	defaultWide = 6.4
+	defaultHigh = 4.8
+	minInch     = 1.5
+	maxInch     = 30
+)
+
+func sans(size vg.Length) text.Style {
+	return text.Style{
+		Color:   color.Black,
+		Font:    font.From(font.Font{Typeface: "Liberation", Variant: "Sans"}, size),
+		Handler: plot.DefaultTextHandler,
+	}
+}
+
+func newFigure(name string) *Figure {
+	f := &Figure{
+		name:   name,
+		plot:   plot.New(),
+		w:      defaultWide * vg.Inch,
+		h:      defaultHigh * vg.Inch,
+		colors: palettes[defaultPalette](),
+	}
+	p := f.plot
+	p.Title.TextStyle.Font = sans(12).Font
+	p.Title.Padding = 6
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Label.TextStyle.Font = sans(textSize).Font
+		a.Label.Padding = 3
+		a.Tick.Label.Font = sans(tickSize).Font
+		a.Tick.Length = 4
+		a.Tick.Marker = &niceTicks{6}
+		a.Padding = 0
+		a.Width = 0 // the content draws a frame
+	}
+	return f
+}
+
+// ok returns f, or for a nil f a figure that says so.
+func (f *Figure) ok(method string) *Figure {
+	if f == nil {
+		return &Figure{name: method, err: fmt.Errorf("plots: %s of a nil *Figure; make one with plots.Heatmap or plots.Contour", method)}
+	}
+	return f
+}
+
+func (f *Figure) fail(format string, args ...any) *Figure {
+	if f.err == nil {
+		f.err = fmt.Errorf("plots."+f.name+": "+format, args...)
+	}
+	return f
+}
+
+// Err returns the first error of the figure's constructor and methods, or nil.
+// It says which argument is wrong, its shape, and what is expected.
+func (f *Figure) Err() error { return f.ok("Err").err }
+
+// Title sets the line above the plot; long ones are wrapped.
+func (f *Figure) Title(s string) *Figure {
+	f = f.ok("Title")
+	if f.err == nil {
+		f.plot.Title.Text = s
+	}
+	return f
+}
+
+// Labels sets the labels of the axes; name the unit too, as in
+// "longitude / deg".
+func (f *Figure) Labels(x, y string) *Figure {
+	f = f.ok("Labels")
+	if f.err == nil {
+		f.plot.X.Label.Text, f.plot.Y.Label.Text = x, y
+	}
+	return f
+}
+
+// ColorLabel sets the label of the key of colours: what z is, and its unit.
+func (f *Figure) ColorLabel(s string) *Figure {
+	f = f.ok("ColorLabel")
+	f.colorLabel = s
+	return f
+}
+
+// Size sets the size of the whole figure in inches, each between 1.5 and 30;
+// a notebook shows 96 pixels per inch. The default is 6.4 by 4.8.
+func (f *Figure) Size(width, height float64) *Figure {
+	f = f.ok("Size")
+	if f.err != nil {
+		return f
+	}
+	if !(width >= minInch && width <= maxInch && height >= minInch && height <= maxInch) {
+		return f.fail("Size(%g, %g): width and height are in inches, each between %g and %g", width, height, minInch, float64(maxInch))
+	}
+	f.w, f.h = vg.Length(width)*vg.Inch, vg.Length(height)*vg.Inch
+	return f
+}
+
+// Palette sets the colours by name: "viridis" (the default) and "cividis"
+// (easiest to read with colour-blind eyes) rise evenly from dark to light;
+// "coolwarm" diverges from a light middle, for values around one.
+func (f *Figure) Palette(name string) *Figure {
+	f = f.ok("Palette")
+	if f.err != nil {
+		return f
+	}
+	make := palettes[name]
+	if make == nil {
+		return f.fail("Palette(%q): the palettes are %s", name, strings.Join(paletteNames(), ", "))
+	}
+	f.colors = make()
+	return f
+}
+
+// Levels sets the values whose lines Contour draws, in any order; without it
+// they are about eight round numbers. Equal ones count once; levels without a
+// line are noted below the figure.
+func (f *Figure) Levels(v ...float64) *Figure {
+	f = f.ok("Levels")
+	if f.err != nil {
+		return f
+	}
+	if _, ok := f.content.(*contour); !ok {
+		return f.fail("Levels: only plots.Contour has levels")
+	}
+	if len(v) == 0 {
+		return f.fail("Levels: no level is given; leave the call out for round numbers")
+	}
+	for i, l := range v {
+		if math.IsNaN(l) || math.IsInf(l, 0) {
+			return f.fail("Levels: level %d is %g, want a finite number", i+1, l)
+		}
+	}
+	f.levels = slices.Clone(v)
+	slices.Sort(f.levels)
+	f.levels = slices.Compact(f.levels)
+	return f
+}
+
+// Plot returns the gonum plot within the figure: title, axes, scales, and Add
+// for further plotters on top. Changes show in the figure. The key of colours
+// and the notes are not part of it. Of a figure with an error it is an empty
+// plot.
+func (f *Figure) Plot() *plot.Plot {
+	if f == nil || f.plot == nil {
+		return plot.New()
+	}
+	return f.plot
+}
+
+// draw draws the figure on the whole of c.
+func (f *Figure) draw(c draw.Canvas) {
+	f.content.prepare(f)
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	c = draw.Crop(c, margin, -margin, margin, -margin)
+
+	if notes := f.content.notes(); len(notes) > 0 {
+		sty := sans(noteSize)
+		sty.Color = color.Gray{0x40}
+		s := wrap(sty, strings.Join(notes, "; "), c.Size().X)
+		c.FillText(sty, vg.Point{X: c.Min.X, Y: c.Min.Y + sty.FontExtents().Descent}, s)
+		c.Min.Y += sty.Height(s) + 4
+	}
+	key := f.content.key(f)
+	main := c
+	if w := key.width(c.Size().Y); w > 0 {
+		main.Max.X -= w + 12
+	}
+	// The plot is the user's: what depends on the size goes into a copy.
+	p := *f.plot
+	p.BackgroundColor = color.White
+	p.Title.Text = wrap(p.Title.TextStyle, printable(p.Title.TextStyle, p.Title.Text), main.Size().X)
+	area := p.DataCanvas(main)
+	p.X.Label.Text = wrap(p.X.Label.TextStyle, printable(p.X.Label.TextStyle, p.X.Label.Text), area.Size().X)
+	p.Y.Label.Text = wrap(p.Y.Label.TextStyle, printable(p.Y.Label.TextStyle, p.Y.Label.Text), area.Size().Y)
+	fitTicks(&p.X, area.Size().X, 9, func(s string) vg.Length { return p.X.Tick.Label.Width(s) + 16 })
+	fitTicks(&p.Y, area.Size().Y, 8, func(s string) vg.Length { return p.Y.Tick.Label.Height(s) * 2 })
+	area = p.DataCanvas(main)
+	if area.Size().X < 20 || area.Size().Y < 20 {
+		panic(fmt.Sprintf("a figure of %.3g x %.3g inches leaves no room for the plot beside its labels; enlarge it with Size", f.w/vg.Inch, f.h/vg.Inch))
+	}
+	p.Draw(main)
+	if key.width(c.Size().Y) > 0 {
+		key.draw(c, main.Max.X+12, area.Rectangle)
+	}
+}
+
+// printable returns s without the characters that the font lacks, which would
+// vanish: raised numbers such as in s⁻² become s^-2, others a question mark.
+func printable(sty text.Style, s string) string {
+	const raised, plain = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-"
+	face := sty.Handler.Cache().Lookup(sty.Font, sty.Font.Size)
+	has := func(r rune) bool {
+		g, err := face.Face.GlyphIndex(nil, r)
+		return r < ' ' || err == nil && g != 0
+	}
+	isRaised := func(r rune) bool { return strings.ContainsRune(raised, r) }
+	var b strings.Builder
+	runes := []rune(s)
+	for i := 0; i < len(runes); i++ {
+		j := i
+		for j < len(runes) && isRaised(runes[j]) {
+			j++
+		}
+		switch {
+		case j > i && slices.ContainsFunc(runes[i:j], func(r rune) bool { return !has(r) }):
+			b.WriteByte('^')
+			for _, r := range runes[i:j] {
+				b.WriteByte(plain[slices.Index([]rune(raised), r)])
+			}
+			i = j - 1
+		case has(runes[i]):
+			b.WriteRune(runes[i])
+		default:
+			b.WriteByte('?')
+		}
+	}
+	return b.String()
+}
+
+// fitTicks lowers the number of ticks of a until their labels, of which size
+// tells the length along the axis, fit into length.
+func fitTicks(a *plot.Axis, length vg.Length, most int, size func(string) vg.Length) {
+	if _, ours := a.Tick.Marker.(*niceTicks); !ours {
+		return
+	}
+	for n := most; ; n-- {
+		a.Tick.Marker = &niceTicks{n}
+		var sum vg.Length
+		for _, t := range a.Tick.Marker.Ticks(a.Min, a.Max) {
+			sum += size(t.Label)
+		}
+		if n == 1 || sum <= length {
+			return
+		}
+	}
+}
+
+// wrap breaks s at spaces into lines not longer than width, where it can.
+func wrap(sty text.Style, s string, width vg.Length) string {
+	if s == "" || sty.Width(s) <= width {
+		return s
+	}
+	var lines []string
+	for _, line := range strings.Split(s, "\n") {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			lines = append(lines, "")
+			continue
+		}
+		at := words[0]
+		for _, w := range words[1:] {
+			if sty.Width(at+" "+w) > width {
+				lines = append(lines, at)
+				at = w
+			} else {
+				at += " " + w
+			}
+		}
+		lines = append(lines, at)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// encode draws the figure in one of the formats. A panic of gonum, say of a
+// plotter that the user added, becomes an error: nothing else stands between
+// it and the notebook kernel.
+func (f *Figure) encode(format string) (data []byte, err error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			data, err = nil, fmt.Errorf("plots.%s: the figure cannot be drawn: %v", f.name, r)
+		}
+	}()
+	var b bytes.Buffer
+	all := vg.Rectangle{Max: vg.Point{X: f.w, Y: f.h}}
+	switch format {
+	case "png", "jpg":
+		return f.image(format, 2*cssDPI)
+	case "svg":
+		c := vgsvg.New(f.w, f.h)
+		f.draw(draw.Canvas{Canvas: outlines{c}, Rectangle: all})
+		if _, err := c.WriteTo(&b); err != nil {
+			return nil, err
+		}
+		title := "<title>" + html.EscapeString(f.Alt()) + "</title>\n"
+		head, tail, _ := bytes.Cut(b.Bytes(), []byte(">\n<g "))
+		head = bytes.Replace(head, []byte("<svg "), []byte(`<svg role="img" `), 1)
+		// vgsvg calls its pictures JPEG and lets viewers keep their aspect
+		// ratio.
+		tail = bytes.ReplaceAll(tail, []byte("<image x="), []byte(`<image preserveAspectRatio="none" x=`))
+		tail = bytes.ReplaceAll(tail, []byte(`xlink:href="data:image/jpg;`), []byte(`xlink:href="data:image/png;`))
+		return slices.Concat(head, []byte(">\n"+title+"<g "), tail), nil
+	case "pdf":
+		c := vgpdf.New(f.w, f.h)
+		f.draw(draw.Canvas{Canvas: pdfCanvas{outlines{c}}, Rectangle: all})
+		if _, err := c.WriteTo(&b); err != nil {
+			return nil, err
+		}
+		return pdfDate.ReplaceAll(b.Bytes(), []byte("${1}19700101000000")), nil
+	}
+	return nil, fmt.Errorf("plots.%s: internal error: format %q", f.name, format)
+}
+
+// The same figure is the same file: the time that the PDF writer puts in is
+// replaced by another of the same length.
+var pdfDate = regexp.MustCompile(`(/(?:Creation|Mod)Date \(D:)\d{14}`)
+
+func (f *Figure) image(format string, dpi int) ([]byte, error) {
+	c := vgimg.NewWith(vgimg.UseWH(f.w, f.h), vgimg.UseDPI(dpi))
+	f.draw(draw.New(c))
+	var b bytes.Buffer
+	var err error
+	if format == "jpg" {
+		err = jpeg.Encode(&b, c.Image(), &jpeg.Options{Quality: 95})
+	} else {
+		err = png.Encode(&b, c.Image())
+	}
+	return b.Bytes(), err
+}
+
+// formats of Save by extension.
+var formats = map[string]string{".png": "png", ".jpg": "jpg", ".jpeg": "jpg", ".svg": "svg", ".pdf": "pdf"}
+
+// Save writes the figure to a file, in the format of the path's extension: .png
+// and .jpg (or .jpeg) with 192 pixels per inch, .svg, .pdf. Text in SVG and PDF
+// is drawn as outlines, so that it looks the same without our fonts. The same
+// figure gives the same bytes.
+func (f *Figure) Save(path string) error {
+	f = f.ok("Save")
+	if f.err != nil {
+		return f.err
+	}
+	format := formats[strings.ToLower(filepath.Ext(path))]
+	if format == "" {
+		return fmt.Errorf("plots.%s: Save(%q): the extension says the format; the known ones are .png, .jpg, .jpeg, .svg, .pdf", f.name, path)
+	}
+	data, err := f.encode(format)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		return fmt.Errorf("plots.%s: Save: %w", f.name, err)
+	}
+	return nil
+}
+
+// Alt says in words what the figure shows: sizes, ranges, the least and the
+// greatest value and where they are. Of a figure with an error it is the error.
+func (f *Figure) Alt() string {
+	f = f.ok("Alt")
+	if f.err != nil {
+		return f.err.Error()
+	}
+	s := f.content.alt(f)
+	if t := f.plot.Title.Text; t != "" {
+		s = strings.TrimRight(t, ".") + ". " + s
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// String returns Alt.
+func (f *Figure) String() string { return f.Alt() }
+
+// Render returns what a notebook shows: a heat map as PNG, with two pixels for
+// each of the page's unless that takes more than 1 MiB; contour lines as SVG;
+// and the text of Alt. Of a figure with an error, the error.
+func (f *Figure) Render() Data {
+	f = f.ok("Render")
+	var d Data
+	d.Data = map[string]interface{}{}
+	d.Metadata = map[string]interface{}{}
+	err := f.err
+	if err == nil {
+		err = f.render(d)
+	}
+	if err != nil {
+		s := err.Error()
+		d.Data = map[string]interface{}{
+			"text/plain": s,
+			"text/html":  `<pre style="color:#c62828">` + html.EscapeString(s) + "</pre>",
+		}
+		return d
+	}
+	d.Data["text/plain"] = f.Alt()
+	return d
+}
+
+func (f *Figure) render(d Data) error {
+	if f.content.line() {
+		svg, err := f.encode("svg")
+		if err == nil {
+			d.Data["image/svg+xml"] = string(svg)
+		}
+		return err
+	}
+	data, err := f.encode("png")
+	if err == nil && len(data) > maxPNG {
+		data, err = f.image("png", cssDPI)
+	}
+	if err != nil {
+		return err
+	}
+	d.Data["image/png"] = data
+	d.Metadata["image/png"] = map[string]interface{}{
+		"width":  int(math.Round(float64(f.w / vg.Inch * cssDPI))),
+		"height": int(math.Round(float64(f.h / vg.Inch * cssDPI))),
+		"alt":    f.Alt(), // nbconvert reads it
+	}
+	return nil
+}
+
+// guard turns a panic of gpukit, say of an array whose device failed, into an
+// error.
+func guard(f func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = errors.New(strings.TrimSpace(fmt.Sprint(r)))
+		}
+	}()
+	return f()
+}

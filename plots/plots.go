@@ -1,0 +1,19 @@
+// Package plots draws figures of gpukit arrays on gonum.org/v1/plot: heat maps
+// and contour lines of values over a rectangular grid.
+//
+// A figure is the last expression of a notebook cell, or is saved to a file:
+//
+//	plots.Heatmap(lon, lat, z).Labels("longitude / deg", "latitude / deg")
+//	err := plots.Heatmap(lon, lat, z).Save("distance.png")
+//
+// Nothing here panics on bad input: the first error stays in the figure, which
+// shows it instead of a picture; Err and Save return it.
+package plots
+
+// Data is what a notebook shows, by MIME type; gophernotes knows it by
+// structure.
+type Data = struct {
+	Data      map[string]interface{}
+	Metadata  map[string]interface{}
+	Transient map[string]interface{}
+}
