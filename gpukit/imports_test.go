@@ -45,7 +45,7 @@ var outside = map[string][]string{
 	"unsafe":               {"gpukit/internal/source/identity.go"},
 	"C":                    {},
 	"syscall":              {"jupyter/..."},
-	"go/ast":               {"gpukit/internal/source", "gpukit/internal/frontend", "jupyter/..."},
+	"go/ast":               {"gpukit", "gpukit/internal/source", "gpukit/internal/frontend", "jupyter/..."},
 	"go/types":             {"gpukit/internal/frontend", "jupyter/..."},
 	"github.com/cosmos72/": {"jupyter/..."},
 	"gonum.org/v1/plot":    {"plots", "jupyter/..."},

@@ -3,6 +3,8 @@ package gpukit
 import (
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/token"
 	"reflect"
 	"slices"
 	"sync"
@@ -37,6 +39,25 @@ type function struct {
 	name   string
 	scope  source.Scope
 	source *frontend.Program
+	uses   []use // functions that a notebook's scopes resolved
+}
+
+// use is a function that another one calls. A notebook variable can be assigned
+// another function in the middle of a statement, which no cell's end announces.
+type use struct {
+	scope source.Scope
+	name  string
+	decl  *ast.FuncDecl
+}
+
+// current reports whether every name still stands for the same function.
+func (f *function) current() bool {
+	for _, u := range f.uses {
+		if d, ok := u.scope.Lookup(u.name); !ok || d.Func != u.decl {
+			return false
+		}
+	}
+	return true
 }
 
 // programKey is everything that the code of a program depends on.
@@ -63,7 +84,7 @@ func (d *Device) function(fn any) (*function, error) {
 		d.mu.Lock()
 		f := d.programs.functions[key]
 		d.mu.Unlock()
-		if f != nil {
+		if f != nil && f.current() {
 			return f, nil
 		}
 	}
@@ -75,7 +96,7 @@ func (d *Device) function(fn any) (*function, error) {
 	if src.Builtin != "" {
 		f.source, err = frontend.CompileMath(src.Builtin)
 	} else {
-		f.source, err = frontend.Compile(input(src, key.notebook))
+		f.source, err = frontend.Compile(f.input(src, key.notebook != nil && src.Package == ""))
 	}
 	if err != nil {
 		return nil, compileError(src.Name, err)
@@ -90,19 +111,18 @@ func (d *Device) function(fn any) (*function, error) {
 }
 
 // input puts a function and its scope into the words of the front end.
-func input(src *source.Func, nb *host.Notebook) frontend.Input {
-	in := frontend.Input{
+func (f *function) input(src *source.Func, notebook bool) frontend.Input {
+	return frontend.Input{
 		Decl:     src.Decl,
 		Fset:     src.Fset,
 		Imports:  imports(src.Imports, src.DotImports),
 		Text:     src.Text(),
-		Notebook: nb != nil && src.Package == "",
-		Lookup:   func(name string) (frontend.Decl, bool) { return lookup(src.Scope, name) },
+		Notebook: notebook,
+		Lookup:   f.lookup(src.Scope, src.Where, notebook),
 		FreeLocal: func(name string) bool {
 			return slices.ContainsFunc(src.Captured, func(c source.Capture) bool { return c.Name == name })
 		},
 	}
-	return in
 }
 
 func imports(named map[string]string, dots []string) map[string]string {
@@ -119,29 +139,41 @@ func imports(named map[string]string, dots []string) map[string]string {
 	return all
 }
 
-func lookup(s source.Scope, name string) (frontend.Decl, bool) {
-	d, ok := s.Lookup(name)
-	if !ok {
-		return frontend.Decl{}, false
-	}
-	out := frontend.Decl{
-		Name:    d.Name,
-		Func:    d.Func,
-		Gen:     d.Gen,
-		Imports: imports(d.Imports, d.DotImports),
-		Text:    d.Text(),
-		Where:   d.Where,
-	}
-	if d.Err != nil {
-		out.Refuse = d.Err.Error()
-	}
-	if d.Value.IsValid() && d.Value.Kind() != reflect.Func {
-		out.GlobalType = d.Value.Type()
-		if d.Recorded != nil && d.Recorded != out.GlobalType {
-			out.Refuse = fmt.Sprintf("%s was a %v when the function was declared and is a %v since %v; run the function's cell again", name, d.Recorded, out.GlobalType, d.Where)
+// lookup resolves the names of a declaration that stands at where.
+func (f *function) lookup(scope source.Scope, where token.Position, notebook bool) func(string) (frontend.Decl, bool) {
+	return func(name string) (frontend.Decl, bool) {
+		d, ok := scope.Lookup(name)
+		if !ok {
+			return frontend.Decl{}, false
 		}
+		if notebook && d.Func != nil {
+			f.uses = append(f.uses, use{scope, name, d.Func})
+		}
+		out := frontend.Decl{
+			Name:    d.Name,
+			Func:    d.Func,
+			Gen:     d.Gen,
+			Imports: imports(d.Imports, d.DotImports),
+			Text:    d.Text(),
+			Where:   d.Where,
+		}
+		if d.Scope != nil {
+			out.Lookup = f.lookup(d.Scope, d.Where, notebook)
+		}
+		if d.Err != nil {
+			out.Refuse = d.Err.Error()
+		}
+		if d.Value.IsValid() {
+			t := d.Value.Type()
+			if t.Kind() != reflect.Func {
+				out.GlobalType = t
+			}
+			if d.Recorded != nil && d.Recorded != t {
+				out.Refuse = fmt.Sprintf("%s was a %v when the function at %v was declared, and is a %v since %v: run the function's cell again", name, d.Recorded, where, t, d.Where)
+			}
+		}
+		return out, true
 	}
-	return out, true
 }
 
 // compileError puts the front end's diagnostics into the public form.

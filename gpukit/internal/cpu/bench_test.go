@@ -1,0 +1,200 @@
+package cpu
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"gpunotes/gpukit/internal/ir"
+)
+
+// distance is the function of the mesh experiment, with its helper inlined.
+func distance() *ir.Func {
+	f := ir.NewFunc("dist", ir.F64)
+	lat1, lon1 := f.AddParam("lat1", ir.F64), f.AddParam("lon1", ir.F64)
+	lat2, lon2 := f.AddParam("lat2", ir.F64), f.AddParam("lon2", ir.F64)
+	s := f.AddParam("s", ir.F64)
+	b := ir.NewBuilder(f)
+	fn := func(name string, args ...ir.Value) ir.Value {
+		m, ok := ir.LookupMath(name)
+		if !ok {
+			panic(name)
+		}
+		return b.Math(m, args...)
+	}
+	half, rad := b.Const(ir.F64, ir.FromF64(0.008726645)), b.Const(ir.F64, ir.FromF64(0.01745329))
+	sine := func(x, y ir.Value) ir.Value {
+		v := fn("math.Sin", b.Op(ir.OpMul, half, b.Op(ir.OpSub, y, x)))
+		return b.Op(ir.OpMul, v, v)
+	}
+	c := b.Op(ir.OpMul, fn("math.Cos", b.Op(ir.OpMul, rad, lat1)), fn("math.Cos", b.Op(ir.OpMul, rad, lat2)))
+	a := b.Op(ir.OpAdd, sine(lat1, lat2), b.Op(ir.OpMul, c, sine(lon1, lon2)))
+	one := b.Const(ir.F64, ir.FromF64(1))
+	b.Yield(b.Op(ir.OpMul, fn("math.Atan2", a, b.Op(ir.OpSub, one, a)), s))
+	return f
+}
+
+func distGo(lat1, lon1, lat2, lon2, s float64) float64 {
+	sq := func(x float64) float64 { return float64(x * x) }
+	a := sq(math.Sin(0.008726645*(lat2-lat1))) +
+		float64(math.Cos(0.01745329*lat1)*math.Cos(0.01745329*lat2)*sq(math.Sin(0.008726645*(lon2-lon1))))
+	return math.Atan2(a, 1-a) * s
+}
+
+// mandelbrot counts the iterations until escape.
+func mandelbrot() *ir.Func {
+	f := ir.NewFunc("mandelbrot", ir.I64)
+	cx, cy, limit := f.AddParam("cx", ir.F64), f.AddParam("cy", ir.F64), f.AddParam("limit", ir.I64)
+	b := ir.NewBuilder(f)
+	zero, four, n0, one := b.Const(ir.F64, 0), b.Const(ir.F64, ir.FromF64(4)), b.Const(ir.I64, 0), b.Const(ir.I64, 1)
+	r := b.Loop([]ir.Value{zero, zero, n0}, []ir.Type{ir.I64}, func(c []ir.Value) {
+		zx, zy, n := c[0], c[1], c[2]
+		leave := func(cond ir.Value) {
+			b.If(cond, nil, func() { b.Break(1, n) }, func() { b.Yield() })
+		}
+		leave(b.Op(ir.OpGe, n, limit))
+		xx, yy := b.Op(ir.OpMul, zx, zx), b.Op(ir.OpMul, zy, zy)
+		leave(b.Op(ir.OpGt, b.Op(ir.OpAdd, xx, yy), four))
+		xy := b.Op(ir.OpMul, zx, zy)
+		b.Yield(b.Op(ir.OpAdd, b.Op(ir.OpSub, xx, yy), cx), b.Op(ir.OpAdd, b.Op(ir.OpAdd, xy, xy), cy), b.Op(ir.OpAdd, n, one))
+	})
+	b.Yield(r[0])
+	return f
+}
+
+func mandelbrotGo(cx, cy float64, limit int64) int64 {
+	zx, zy := 0.0, 0.0
+	for n := int64(0); ; n++ {
+		if n >= limit {
+			return n
+		}
+		xx, yy := float64(zx*zx), float64(zy*zy)
+		if xx+yy > 4 {
+			return n
+		}
+		xy := float64(zx * zy)
+		zx, zy = xx-yy+cx, xy+xy+cy
+	}
+}
+
+// ratio runs engine and native turn by turn and reports the median of the
+// quotients of their times, and both per worker.
+func ratio(b *testing.B, n int, engine, native func()) {
+	engine()
+	native()
+	var q, e, g []float64
+	for b.Loop() {
+		t0 := time.Now()
+		engine()
+		t1 := time.Now()
+		native()
+		t2 := time.Now()
+		e, g = append(e, float64(t1.Sub(t0))/float64(n)), append(g, float64(t2.Sub(t1))/float64(n))
+		q = append(q, float64(t1.Sub(t0))/float64(t2.Sub(t1)))
+	}
+	median := func(x []float64) float64 { slices.Sort(x); return x[len(x)/2] }
+	b.ReportMetric(median(q), "engine/Go")
+	b.ReportMetric(median(e), "engine-ns/worker")
+	b.ReportMetric(median(g), "Go-ns/worker")
+}
+
+func floats64(n int, f func(i int) float64) []float64 {
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = f(i)
+	}
+	return x
+}
+
+func flat(data any, t ir.Type) Operand { return Operand{Type: t, Data: data, Strides: []int{1}} }
+
+func scalarF64(x float64) Operand { return Operand{Type: ir.F64, Scalar: ir.FromF64(x)} }
+
+func mustRun(b *testing.B, p *Program, l Launch) {
+	if err := p.Run(l); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func BenchmarkDistance(b *testing.B) {
+	const n = 1_000_000
+	p := compile(b, distance())
+	lat := floats64(n, func(i int) float64 { return 29 + 2*float64(i/1000)/999 })
+	lon := floats64(n, func(i int) float64 { return 99 + 2*float64(i%1000)/999 })
+	out, outGo := make([]float64, n), make([]float64, n)
+	result := []Operand{flat(out, ir.F64)}
+	b.Run("2arrays", func(b *testing.B) {
+		l := Launch{Shape: []int{n}, In: []Operand{flat(lat, ir.F64), flat(lon, ir.F64), scalarF64(30), scalarF64(101), scalarF64(1)}, Out: result, Goroutines: 1}
+		ratio(b, n, func() { mustRun(b, p, l) }, func() {
+			for i := range outGo {
+				outGo[i] = distGo(lat[i], lon[i], 30, 101, 1)
+			}
+		})
+	})
+	b.Run("5arrays", func(b *testing.B) {
+		lat2, lon2, s := floats64(n, func(i int) float64 { return 30 + float64(i%7) }), floats64(n, func(i int) float64 { return 101 - float64(i%5) }), floats64(n, func(int) float64 { return 1 })
+		l := Launch{Shape: []int{n}, In: []Operand{flat(lat, ir.F64), flat(lon, ir.F64), flat(lat2, ir.F64), flat(lon2, ir.F64), flat(s, ir.F64)}, Out: result, Goroutines: 1}
+		ratio(b, n, func() { mustRun(b, p, l) }, func() {
+			for i := range outGo {
+				outGo[i] = distGo(lat[i], lon[i], lat2[i], lon2[i], s[i])
+			}
+		})
+	})
+	b.Run("mesh", func(b *testing.B) { // lat and lon as views of their axes
+		latAxis, lonAxis := lat[:0:0], lon[:1000]
+		for i := 0; i < n; i += 1000 {
+			latAxis = append(latAxis, lat[i])
+		}
+		l := Launch{Shape: []int{1000, 1000}, Goroutines: 1, In: []Operand{{Type: ir.F64, Data: latAxis, Strides: []int{1, 0}}, {Type: ir.F64, Data: lonAxis, Strides: []int{0, 1}}, scalarF64(30), scalarF64(101), scalarF64(1)},
+			Out: []Operand{{Type: ir.F64, Data: out, Strides: []int{1000, 1}}}}
+		ratio(b, n, func() { mustRun(b, p, l) }, func() {
+			for i := range outGo {
+				outGo[i] = distGo(lat[i], lon[i], 30, 101, 1)
+			}
+		})
+	})
+}
+
+func BenchmarkMandelbrot(b *testing.B) {
+	const side = 300
+	const n = side * side
+	p := compile(b, mandelbrot())
+	x, y := floats64(n, func(i int) float64 { return -2 + 2.5*float64(i%side)/side }), floats64(n, func(i int) float64 { return -1.25 + 2.5*float64(i/side)/side })
+	out, outGo := make([]int64, n), make([]int64, n)
+	l := Launch{Shape: []int{n}, In: []Operand{flat(x, ir.F64), flat(y, ir.F64), {Type: ir.I64, Scalar: 200}}, Out: []Operand{flat(out, ir.I64)}, Goroutines: 1}
+	ratio(b, n, func() { mustRun(b, p, l) }, func() {
+		for i := range outGo {
+			outGo[i] = mandelbrotGo(x[i], y[i], 200)
+		}
+	})
+}
+
+func BenchmarkMultiply(b *testing.B) {
+	const n = 1_000_000
+	f := ir.NewFunc("mul", ir.F64)
+	u, v := f.AddParam("a", ir.F64), f.AddParam("b", ir.F64)
+	bb := ir.NewBuilder(f)
+	bb.Yield(bb.Op(ir.OpMul, u, v))
+	p := compile(b, f)
+	x, y := floats64(n, func(i int) float64 { return float64(i) }), floats64(n, func(i int) float64 { return float64(n - i) })
+	out, outGo := make([]float64, n), make([]float64, n)
+	l := Launch{Shape: []int{n}, In: []Operand{flat(x, ir.F64), flat(y, ir.F64)}, Out: []Operand{flat(out, ir.F64)}, Goroutines: 1}
+	ratio(b, n, func() { mustRun(b, p, l) }, func() {
+		for i := range outGo {
+			outGo[i] = x[i] * y[i]
+		}
+	})
+}
+
+// BenchmarkTen is a warm call on ten workers.
+func BenchmarkTen(b *testing.B) {
+	p := compile(b, distance())
+	x := floats64(10, func(i int) float64 { return 30 + float64(i) })
+	out := make([]float64, 10)
+	l := Launch{Shape: []int{10}, In: []Operand{flat(x, ir.F64), flat(x, ir.F64), scalarF64(30), scalarF64(101), scalarF64(1)}, Out: []Operand{flat(out, ir.F64)}, Goroutines: 2}
+	b.ReportAllocs()
+	for b.Loop() {
+		mustRun(b, p, l)
+	}
+}

@@ -1,0 +1,301 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"gpunotes/gpukit/internal/ir"
+)
+
+// The oracle of these tests is ir.Evaluator, worker by worker.
+
+var goType = map[ir.Type]reflect.Type{
+	ir.Bool: reflect.TypeFor[bool](), ir.I8: reflect.TypeFor[int8](), ir.I16: reflect.TypeFor[int16](), ir.I32: reflect.TypeFor[int32](), ir.I64: reflect.TypeFor[int64](),
+	ir.U8: reflect.TypeFor[uint8](), ir.U16: reflect.TypeFor[uint16](), ir.U32: reflect.TypeFor[uint32](), ir.U64: reflect.TypeFor[uint64](),
+	ir.F32: reflect.TypeFor[float32](), ir.F64: reflect.TypeFor[float64](),
+}
+
+func makeData(t ir.Type, n int) any {
+	return reflect.MakeSlice(reflect.SliceOf(goType[t]), n, n).Interface()
+}
+
+func put(data any, t ir.Type, i int, b ir.Bits) {
+	v := reflect.ValueOf(data).Index(i)
+	switch {
+	case t == ir.Bool:
+		v.SetBool(b != 0)
+	case t == ir.F64:
+		v.SetFloat(ir.ToF64(b))
+	case t == ir.F32:
+		v.Set(reflect.ValueOf(ir.ToF32(b)))
+	case t.IsSigned():
+		v.SetInt(int64(b))
+	default:
+		v.SetUint(b)
+	}
+}
+
+func get(data any, t ir.Type, i int) ir.Bits {
+	v := reflect.ValueOf(data).Index(i)
+	switch {
+	case t == ir.Bool:
+		return ir.FromBool(v.Bool())
+	case t == ir.F64:
+		return ir.FromF64(v.Float())
+	case t == ir.F32:
+		return ir.FromF32(v.Interface().(float32))
+	case t.IsSigned():
+		return ir.Bits(v.Int())
+	}
+	return v.Uint()
+}
+
+// specials are the values of a type at which operations change.
+func specials(t ir.Type) []ir.Bits {
+	switch {
+	case t == ir.Bool:
+		return []ir.Bits{0, 1}
+	case t.IsFloat():
+		var out []ir.Bits
+		for _, x := range []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 1.5, -2.5, 3, math.Pi, 127, 128, -128.5, -129, 255.5, 256, 32768, 65536.25, 1 << 31, -(1 << 31) - 1, 1 << 32, 1<<53 + 1,
+			1 << 63, -(1 << 63), 1 << 64, 1.8e19, 9.3e18, 1e-310, 5e-324, 1e300, -1e300, 1e-40, 3.4e38, 1e39, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN()} {
+			if t == ir.F32 {
+				out = append(out, ir.FromF32(float32(x)))
+			} else {
+				out = append(out, ir.FromF64(x))
+			}
+		}
+		return out
+	}
+	var out []ir.Bits
+	for _, x := range []int64{0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 127, 128, 255, 256, 1000, 32767, 65535, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1<<53 + 1, math.MaxInt64, math.MinInt64, -1, -2, -7, -128, -129, -32768} {
+		out = append(out, ir.Wrap(t, ir.Bits(x)))
+	}
+	return out
+}
+
+// steps is a generator: element k is a quadratic in k.
+type steps struct{ a, b float64 }
+
+func (s steps) at(k int) float64 { return s.a + s.b*float64(k%1000) }
+
+func (s steps) Fill(dst []float64, first, stride int) {
+	for i := range dst {
+		dst[i] = s.at(first + i*stride)
+	}
+}
+
+func workers(shape []int) int {
+	n := 1
+	for _, d := range shape {
+		n *= d
+	}
+	return n
+}
+
+func index(shape []int, w int) []int {
+	idx := make([]int, len(shape))
+	for d := len(shape) - 1; d >= 0; d-- {
+		idx[d] = w % shape[d]
+		w /= shape[d]
+	}
+	return idx
+}
+
+func place(o *Operand, idx []int) int {
+	k := o.Offset
+	for d, i := range idx {
+		k += i * o.Strides[d]
+	}
+	return k
+}
+
+func argument(o *Operand, idx []int) ir.Bits {
+	switch {
+	case o.Data != nil:
+		return get(o.Data, o.Type, place(o, idx))
+	case o.Gen != nil:
+		return ir.FromF64(o.Gen.(steps).at(place(o, idx)))
+	}
+	return o.Scalar
+}
+
+// outcome is what the evaluator says about a launch.
+type outcome struct {
+	results [][]ir.Bits // by worker
+	worker  int         // that fails, or -1
+	err     error
+}
+
+func evaluate(f *ir.Func, l *Launch) outcome {
+	o := outcome{worker: -1}
+	e := &ir.Evaluator{Steps: 1e6}
+	args := make([]ir.Bits, len(l.In))
+	for w := range workers(l.Shape) {
+		idx := index(l.Shape, w)
+		for i := range l.In {
+			args[i] = argument(&l.In[i], idx)
+		}
+		res, err := e.Run(f, args...)
+		if err != nil {
+			o.worker, o.err = w, err
+			return o
+		}
+		o.results = append(o.results, res)
+	}
+	return o
+}
+
+// compare runs p on l and reports how the result differs from want.
+func compare(p *Program, l Launch, want outcome) error {
+	err := p.Run(l)
+	if want.worker >= 0 {
+		var we *WorkerError
+		if !errors.As(err, &we) {
+			return fmt.Errorf("error %v, want %v of worker %d", err, want.err, want.worker)
+		}
+		if we.Worker != want.worker || we.Err.Error() != want.err.Error() || !reflect.DeepEqual(we.Index, index(l.Shape, we.Worker)) {
+			return fmt.Errorf("worker %d at %v: %v; want worker %d: %v", we.Worker, we.Index, we.Err, want.worker, want.err)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for w, res := range want.results {
+		idx := index(l.Shape, w)
+		for j, b := range res {
+			o := &l.Out[j]
+			got := ir.Canonical(o.Type, get(o.Data, o.Type, place(o, idx)))
+			if got != ir.Canonical(o.Type, b) {
+				return fmt.Errorf("result %d of worker %d (%v) is %s, want %s", j, w, idx, ir.FormatBits(o.Type, got), ir.FormatBits(o.Type, b))
+			}
+		}
+	}
+	return nil
+}
+
+func compile(t testing.TB, f *ir.Func) *Program {
+	t.Helper()
+	p, err := Compile(f)
+	if err != nil {
+		t.Fatalf("%v\n%v", err, f)
+	}
+	return p
+}
+
+// array is a contiguous operand over n workers with values from vals.
+func array(t ir.Type, n int, vals func(i int) ir.Bits) Operand {
+	o := Operand{Type: t, Data: makeData(t, n), Strides: []int{1}}
+	if vals != nil {
+		for i := range n {
+			put(o.Data, t, i, vals(i))
+		}
+	}
+	return o
+}
+
+func results(f *ir.Func, n int) []Operand {
+	var out []Operand
+	for _, t := range f.Results {
+		out = append(out, array(t, n, nil))
+	}
+	return out
+}
+
+// random operands and launches
+
+type dice struct{ *rand.Rand }
+
+func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 7))} }
+
+func (d dice) value(t ir.Type) ir.Bits {
+	if d.IntN(3) == 0 {
+		s := specials(t)
+		return s[d.IntN(len(s))]
+	}
+	switch {
+	case t == ir.Bool:
+		return ir.Bits(d.IntN(2))
+	case t == ir.F64:
+		return ir.FromF64(math.Round(d.NormFloat64()*40) / 4)
+	case t == ir.F32:
+		return ir.FromF32(float32(math.Round(d.NormFloat64()*40) / 4))
+	}
+	return ir.Wrap(t, ir.Bits(int64(d.IntN(21)-8)))
+}
+
+func (d dice) shape() []int {
+	switch d.IntN(8) {
+	case 0:
+		return []int{}
+	case 1:
+		return []int{1 + d.IntN(5), 1, 1 + d.IntN(6), 1 + d.IntN(9)}
+	case 2:
+		return []int{4 + d.IntN(4), 64 + d.IntN(100)}
+	case 3:
+		return []int{2 + d.IntN(2), 3, 64 + d.IntN(40)}
+	case 4:
+		return []int{1 + d.IntN(30), 1 + d.IntN(30)}
+	case 5:
+		return []int{1, 1 + d.IntN(400), 1}
+	}
+	return []int{1 + d.IntN(700)}
+}
+
+// operand is a random view of fresh memory; a result's elements are distinct.
+func (d dice) operand(t ir.Type, shape []int, result bool) Operand {
+	o := Operand{Type: t, Strides: make([]int, len(shape))}
+	if !result && d.IntN(6) == 0 {
+		o.Scalar, o.Strides = d.value(t), nil
+		return o
+	}
+	size, order := 1, d.Perm(len(shape))
+	if d.IntN(2) == 0 { // C order
+		for i := range order {
+			order[i] = len(shape) - 1 - i
+		}
+	}
+	low := 0
+	plain := d.IntN(3) > 0
+	for _, k := range order {
+		if !result && d.IntN(4) == 0 {
+			continue // stride 0
+		}
+		if !plain {
+			size *= 1 + d.IntN(2)
+		}
+		o.Strides[k] = size
+		size *= shape[k]
+		if !plain && d.IntN(3) == 0 {
+			o.Strides[k] = -o.Strides[k]
+			low += (shape[k] - 1) * o.Strides[k]
+		}
+	}
+	pad := d.IntN(3)
+	o.Offset = pad - low
+	if !result && t == ir.F64 && d.IntN(4) == 0 {
+		o.Gen = steps{float64(d.IntN(5)), 0.25}
+		return o
+	}
+	o.Data = makeData(t, size+pad+1)
+	for i := range size + pad + 1 {
+		put(o.Data, t, i, d.value(t))
+	}
+	return o
+}
+
+func (d dice) launch(f *ir.Func, shape []int) Launch {
+	l := Launch{Shape: shape, Goroutines: []int{1, 1, 2, 8}[d.IntN(4)]}
+	for _, p := range f.Params {
+		l.In = append(l.In, d.operand(f.Types[p.Value], shape, false))
+	}
+	for _, t := range f.Results {
+		l.Out = append(l.Out, d.operand(t, shape, true))
+	}
+	return l
+}

@@ -1,0 +1,181 @@
+package cpu
+
+import (
+	"fmt"
+	"strings"
+
+	"gpunotes/gpukit/internal/ir"
+)
+
+// Stats are numbers of a block program.
+type Stats struct {
+	Once      int // operations done once per run, not per worker
+	PerRow    int // operations done once per row
+	PerColumn int // operations done once per column
+	PerLane   int // operations in the body that work on every lane
+	Shared    int // operations in the body that work on one value for all lanes
+	Buffers   int // block buffers
+	Block     int // workers in a block, at most
+}
+
+// Stats returns the numbers of the program for the kinds of the arguments that
+// l has, or for arrays if l is nil.
+func (p *Program) Stats(l *Launch) Stats {
+	pl := p.planOf(l)
+	s := Stats{Once: len(pl.run), PerRow: len(pl.row), PerColumn: len(pl.column), Block: pl.length}
+	for _, n := range pl.buffers {
+		s.Buffers += n
+	}
+	var count func(code []inst)
+	count = func(code []inst) {
+		for i := range code {
+			switch x := &code[i]; {
+			case x.branch != nil:
+				count(x.branch.arms[0].code)
+				count(x.branch.arms[1].code)
+			case x.loop != nil:
+				count(x.loop.body.code)
+			case x.leave != nil || x.next != nil:
+			case x.frame == frameOne:
+				s.Shared++
+			default:
+				s.PerLane++
+			}
+		}
+	}
+	count(pl.body.code)
+	return s
+}
+
+// planOf is the plan for a launch of l's shape and strides.
+func (p *Program) planOf(l *Launch) *plan {
+	classes := make([]class, len(p.f.Params))
+	for i := range classes {
+		classes[i] = perRow | perLane
+	}
+	if l != nil {
+		r := &run{prog: p, launch: *l}
+		if total, err := r.layout(); err == nil && total > 0 {
+			r.classify(total)
+			classes = r.classes
+		}
+	}
+	return p.planFor(classes)
+}
+
+// Describe writes the block program as text: what is computed when, and in
+// which slots. It is for the kinds of the arguments that l has, or for arrays
+// if l is nil.
+//
+// A slot is written as its type and number; with a dot behind, it holds one
+// value for all lanes.
+func (p *Program) Describe(l *Launch) string {
+	pl := p.planOf(l)
+	d := &describer{p: pl}
+	fmt.Fprintf(&d.b, "%s: blocks of up to %d workers, about %.0f ns per worker\n", pl.f.Name, pl.length, pl.cost)
+	for i, q := range pl.f.Params {
+		kind := map[class]string{0: "one value", perRow: "one value per row", perLane: "one value per column", perRow | perLane: "an array"}[pl.class[i]]
+		fmt.Fprintf(&d.b, "  %s = %s, %s\n", d.ref(pl.params[i]), q.Name, kind)
+	}
+	for _, c := range pl.consts {
+		fmt.Fprintf(&d.b, "  %s = %s\n", d.ref(c.ref), ir.FormatBits(c.t, c.bits))
+	}
+	for _, part := range []struct {
+		when string
+		code []inst
+	}{{"once per run", pl.run}, {"once per column", pl.column}, {"once per row", pl.row}, {"per block", pl.body.code}} {
+		if len(part.code) > 0 {
+			fmt.Fprintf(&d.b, "%s:\n", part.when)
+			d.code(part.code, 1)
+		}
+	}
+	return d.b.String()
+}
+
+type describer struct {
+	p *plan
+	b strings.Builder
+}
+
+func (d *describer) ref(r ref) string {
+	if r.one {
+		return fmt.Sprintf("%v#%d.", r.t, r.slot)
+	}
+	return fmt.Sprintf("%v#%d", r.t, r.slot)
+}
+
+func (d *describer) refs(rs []ref) string {
+	s := make([]string, len(rs))
+	for i, r := range rs {
+		s[i] = d.ref(r)
+	}
+	return strings.Join(s, ", ")
+}
+
+func (d *describer) moves(ts []transfer) string {
+	s := make([]string, len(ts))
+	for i, t := range ts {
+		s[i] = d.ref(t.dst) + " = " + d.ref(t.src)
+	}
+	return strings.Join(s, ", ")
+}
+
+// slot is the ref of a slot by its number.
+func (d *describer) slot(t ir.Type, slot int32) string {
+	return d.ref(ref{t, slot, d.p.buffer[t][slot] == oneBuffer})
+}
+
+func (d *describer) code(code []inst, depth int) {
+	indent := strings.Repeat("  ", depth)
+	for i := range code {
+		x := &code[i]
+		d.b.WriteString(indent)
+		switch {
+		case x.branch != nil:
+			if len(x.branch.results) > 0 {
+				d.b.WriteString(d.refs(x.branch.results) + " = ")
+			}
+			fmt.Fprintf(&d.b, "if %s\n", d.ref(x.branch.cond))
+			d.code(x.branch.arms[0].code, depth+1)
+			fmt.Fprintf(&d.b, "%selse\n", indent)
+			d.code(x.branch.arms[1].code, depth+1)
+		case x.loop != nil:
+			if len(x.loop.results) > 0 {
+				d.b.WriteString(d.refs(x.loop.results) + " = ")
+			}
+			fmt.Fprintf(&d.b, "loop with %s\n", d.moves(x.loop.carried))
+			d.code(x.loop.body.code, depth+1)
+		case x.leave != nil:
+			fmt.Fprintf(&d.b, "leave %d %s\n", len(x.leave.past), d.refs(x.leave.vals))
+		case x.next != nil:
+			fmt.Fprintf(&d.b, "next %s\n", d.moves(x.next.moves))
+		case x.form == "spread":
+			t := ir.Type(x.t)
+			fmt.Fprintf(&d.b, "%s = spread %s\n", d.slot(t, x.d), d.slot(t, x.a))
+		case x.src.Op == ir.OpUnreachable:
+			d.b.WriteString("unreachable\n")
+		default:
+			d.operation(x)
+		}
+	}
+}
+
+func (d *describer) operation(x *inst) {
+	f, in := d.p.f, x.src
+	name := in.Op.String()
+	if in.Op == ir.OpMath {
+		name = in.Fn.String()
+	}
+	slots := []int32{x.a, x.b, x.c}
+	switch {
+	case in.Op == ir.OpSelect:
+		slots = []int32{x.c, x.a, x.b}
+	case x.form == "sv":
+		slots = []int32{x.b, x.a}
+	}
+	args := make([]string, len(in.Args))
+	for i, a := range in.Args {
+		args[i] = d.slot(f.Types[a], slots[i])
+	}
+	fmt.Fprintf(&d.b, "%s = %s %s\n", d.slot(f.Types[in.Results[0]], x.d), name, strings.Join(args, ", "))
+}

@@ -1,0 +1,22 @@
+// Package cpu runs kernels on cores. It holds the portable engine: each
+// operation of the IR runs over a block of workers before the next one does,
+// so that dispatch costs little and every loop is dense.
+//
+// The path of a launch:
+//
+//	Compile   keeps the verified function
+//	planFor   makes the block program for the kinds of the arguments: what is
+//	          one value for all lanes, what is computed once per run, per row or
+//	          per column, which buffer holds which value        (classify.go, plan.go)
+//	schedule  cuts the workers into blocks, the blocks into chunks     (launch.go)
+//	machine   executes a block                                        (machine.go)
+//	kernels   the dense loops, native Go on the Go type of the value   (kernels.go, steps.go)
+//
+// Control works by compaction, without masks: a frame is a dense set of lanes,
+// and it belongs to one region of the function. Lanes that take the other arm,
+// or that leave a loop, are moved out of the frame; so an operation runs on
+// active lanes only and cannot fault for a lane that never got there.
+//
+// The package imports no array, no device and no source: operands are plain Go
+// slices with strides.
+package cpu
