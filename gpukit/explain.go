@@ -117,10 +117,19 @@ func (p *Plan) rows() [][2]string {
 		{"device", p.Device},
 		{"engine", p.Engine},
 		{"loop dimensions", shape.Format(p.LoopDims)},
-		{"workers", fmt.Sprintf("%d, at most %d at the same time", p.Workers, p.Goroutines)},
+		{"workers", p.workers()},
 		{"memory", fmt.Sprintf("%s read, %s written", bytes(p.BytesIn), bytes(p.BytesOut))},
 		{"result", fmt.Sprintf("%v %s", p.Result, shape.Format(p.LoopDims))},
 	}
+}
+
+// workers does not name the number of processors: a plan reads the same on every
+// machine.
+func (p *Plan) workers() string {
+	if p.Goroutines == 1 {
+		return fmt.Sprintf("%d, one after the other", p.Workers)
+	}
+	return fmt.Sprintf("%d, in blocks over all processors", p.Workers)
 }
 
 func (a *PlanArgument) cells() []string {

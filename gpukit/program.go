@@ -169,7 +169,7 @@ func (f *function) lookup(scope source.Scope, where token.Position, notebook boo
 				out.GlobalType = t
 			}
 			if d.Recorded != nil && d.Recorded != t {
-				out.Refuse = fmt.Sprintf("%s was a %v when the function at %v was declared, and is a %v since %v: run the function's cell again", name, d.Recorded, where, t, d.Where)
+				out.Refuse = fmt.Sprintf("%s was a %v when the function at %v was declared, and is a %v since %v", name, d.Recorded, where, t, d.Where)
 			}
 		}
 		return out, true

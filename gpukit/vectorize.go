@@ -59,7 +59,7 @@ func (d *Device) prepare(op string, fn any, args []any) (*call, error) {
 		return nil, &ArgumentError{Op: op, Detail: fmt.Sprintf("%s returns %d values", f.name, n), Remedy: "return exactly one number or bool"}
 	}
 	if len(args) != len(src.Params) {
-		return nil, &ArgumentError{Op: op, Detail: fmt.Sprintf("%s takes %s, but %d were given", f.name, parameters(src.ParamNames), len(args))}
+		return nil, &ArgumentError{Op: op, Detail: fmt.Sprintf("%s takes %s, got %d", f.name, parameters(src.ParamNames), len(args))}
 	}
 	c := &call{op: op, fn: f, args: make([]argument, 0, len(src.Func.Params))}
 	shapes := make([][]int, 0, len(args))

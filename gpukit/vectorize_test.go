@@ -77,8 +77,8 @@ func TestBadInput(t *testing.T) {
 		f     func(*Device) error
 		words []string
 	}{
-		"too few":              {one(dist, 1.0, 2.0), []string{"5 arguments (lat1, lon1, lat2, lon2, s)", "2 were given"}},
-		"too many":             {one(add1, 1.0, 2.0), []string{"1 argument (x)", "2 were given"}},
+		"too few":              {one(dist, 1.0, 2.0), []string{"5 arguments (lat1, lon1, lat2, lon2, s)", "got 2"}},
+		"too many":             {one(add1, 1.0, 2.0), []string{"1 argument (x)", "got 2"}},
 		"no broadcast":         {one(gcd, FromSlice([]int{1, 2}), FromSlice([]int{1, 2, 3})), []string{"argument", "(2,)", "(3,)", "do not broadcast"}},
 		"dtype":                {one(add1, FromSlice([]float32{1})), []string{"argument 1 (x)", "float32", ".As(gpukit.Float64)"}},
 		"inexact":              {one(mixed, 0.1, 1, true, 1), []string{"argument 1 (a)", "0.1", "float32"}},

@@ -54,6 +54,21 @@ var controls = []*ir.Func{
 		})
 		b.Yield(r[0])
 	}),
+	oneArg("carried values and a local change places", func(b *ir.Builder, x ir.Value) {
+		r := b.Loop([]ir.Value{x, b.Op(ir.OpNeg, x), b.Op(ir.OpAdd, x, x)}, []ir.Type{ir.I64}, func(c []ir.Value) {
+			b.If(b.Op(ir.OpGt, b.Op(ir.OpXor, c[0], c[2]), i64(b, 200)), nil, func() { b.Break(1, b.Op(ir.OpSub, c[0], c[1])) }, func() { b.Yield() })
+			b.Yield(c[1], c[0], b.Op(ir.OpAdd, b.Op(ir.OpMul, c[2], i64(b, 3)), b.Op(ir.OpOr, x, i64(b, 1))))
+		})
+		b.Yield(r[0])
+	}),
+	oneArg("results that nobody uses", func(b *ir.Builder, x ir.Value) {
+		y := b.Op(ir.OpMul, x, i64(b, 5))
+		r := b.Loop([]ir.Value{y, i64(b, 0)}, []ir.Type{ir.I64, ir.I64, ir.I64}, func(c []ir.Value) {
+			b.If(b.Op(ir.OpGt, c[1], b.Op(ir.OpAnd, x, i64(b, 15))), nil, func() { b.Break(1, x, c[0], c[1]) }, func() { b.Yield() })
+			b.Yield(b.Op(ir.OpAdd, c[0], b.Op(ir.OpXor, y, c[1])), b.Op(ir.OpAdd, c[1], i64(b, 1)))
+		})
+		b.Yield(b.Op(ir.OpAdd, r[1], y))
+	}),
 	oneArg("nested loops, broken to outer levels", func(b *ir.Builder, x ir.Value) {
 		r := b.Loop([]ir.Value{i64(b, 0), i64(b, 0)}, []ir.Type{ir.I64}, func(o []ir.Value) {
 			b.If(b.Op(ir.OpGt, o[0], i64(b, 6)), nil, func() { b.Break(1, o[1]) }, func() { b.Yield() })
@@ -205,9 +220,9 @@ func TestInPlace(t *testing.T) {
 	g := ir.NewFunc("quotient", ir.I64)
 	a, c := g.AddParam("a", ir.I64), g.AddParam("c", ir.I64)
 	b = ir.NewBuilder(g)
-	b.Yield(b.Op(ir.OpDiv, b.Op(ir.OpAdd, a, c), c))
+	b.Yield(b.Op(ir.OpDiv, a, c))
 	l := Launch{Shape: []int{500}, In: []Operand{array(ir.I64, 500, func(i int) ir.Bits { return ir.Bits(i) }), array(ir.I64, 500, func(i int) ir.Bits { return ir.Bits(321 - i) })}}
-	l.Out = l.In[:1]
+	l.Out = l.In[1:]
 	if err := compare(compile(t, g), l, evaluate(g, &l)); err != nil {
 		t.Error(err)
 	}
@@ -222,6 +237,8 @@ func TestLowestFault(t *testing.T) {
 	b.If(spin, nil, func() { b.Loop(nil, nil, func([]ir.Value) { b.Yield() }); b.Yield() }, func() { b.Yield() })
 	b.Yield(b.Op(ir.OpDiv, i64(b, 100), x))
 	p := compile(t, f)
+	defer func(ns float64) { pollEvery = ns }(pollEvery)
+	pollEvery = 1
 	const n = 200_000
 	for _, bad := range []int{0, 1, 4999, 77_777, n - 1} {
 		xs, spins := make([]int64, n), make([]bool, n)
@@ -230,7 +247,7 @@ func TestLowestFault(t *testing.T) {
 			if i >= bad && (i-bad)%613 == 0 {
 				xs[i] = 0
 			}
-			spins[i] = i > bad+5000 && i%5000 == 17
+			spins[i] = i > bad+1100 && i%500 == 17
 		}
 		for _, g := range []int{1, 2, 8} {
 			for _, shape := range [][]int{{n}, {400, 500}} {

@@ -1,0 +1,81 @@
+//go:build go1.21
+
+// This file takes the place of gophernotes' main.go: it brings our own loop
+// and names the protocol that our replies keep.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/cosmos72/gomacro/imports"
+
+	_ "gpunotes/jupyter/bindings"
+)
+
+const (
+	// Version is the version of the gophernotes that this kernel is built from.
+	Version string = "0.7.5"
+
+	// ProtocolVersion is the version of the Jupyter messages we send.
+	ProtocolVersion string = "5.3"
+)
+
+// build identifies the source this binary was built from; set by the linker.
+var build = "unknown"
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: gophernotes CONNECTION_FILE\n       gophernotes --selfcheck\n\nJupyter starts this program; to try it, run: jupyter console --kernel gpunotes")
+		os.Exit(2)
+	}
+	switch os.Args[1] {
+	case "--version":
+		fmt.Println("gpunotes", build)
+	case "--selfcheck":
+		os.Exit(selfcheck())
+	default:
+		if err := serve(os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, "gpunotes kernel:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+// selfcheck starts everything but the sockets, runs a cell, and tells
+// `jupyter doctor` what it is.
+func selfcheck() int {
+	start := time.Now()
+	k := newKernel()
+	code := "1 + 1"
+	if _, ok := imports.Packages["gpunotes/gpukit"]; ok {
+		code = "import _ \"gpunotes/gpukit\"\n1 + 1"
+	}
+	res, failed := k.session.Run(1, code)
+	if failed != nil {
+		fmt.Fprintln(os.Stderr, failed)
+		return 1
+	}
+	if len(res.Values) != 1 || res.Values[0] != 2 {
+		fmt.Fprintln(os.Stderr, "the interpreter computes 1 + 1 =", res.Values)
+		return 1
+	}
+	var ours []string
+	for path := range imports.Packages {
+		if strings.HasPrefix(path, "gpunotes/") && path != "gpunotes/jupyter/guard" {
+			ours = append(ours, path)
+		}
+	}
+	sort.Strings(ours)
+	out, _ := json.Marshal(map[string]interface{}{
+		"build": build, "go": runtime.Version(), "target": runtime.GOOS + "/" + runtime.GOARCH,
+		"seconds": time.Since(start).Seconds(), "packages": ours,
+	})
+	fmt.Println(string(out))
+	return 0
+}

@@ -1,0 +1,151 @@
+package cell
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/cosmos72/gomacro/base"
+	"github.com/cosmos72/gomacro/go/scanner"
+)
+
+// An Error says why a cell stopped, and where.
+type Error struct {
+	Name    string // one word: SyntaxError, CompileError, Error, Panic, Interrupted, NoError, or the name of the Go type of the error
+	Message string // the text of the error
+	Frames  []Frame
+	// Interrupted reports that the user stopped the cell.
+	Interrupted bool
+}
+
+// A Frame is one place on the way to an error, the innermost first.
+type Frame struct {
+	Cell, Line int
+	Func       string // name of the enclosing function, "" at top level
+	Source     string // the text of the line
+}
+
+// Error returns the place and the message.
+func (e *Error) Error() string {
+	if len(e.Frames) == 0 || e.Frames[0].Line == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("cell %d, line %d: %s", e.Frames[0].Cell, e.Frames[0].Line, e.Message)
+}
+
+// Traceback returns the error as lines to show: the message, then each place
+// with its source.
+func (e *Error) Traceback() []string {
+	lines := []string{e.Name + ": " + e.Message}
+	for _, f := range e.Frames {
+		if f.Line == 0 {
+			continue
+		}
+		where := fmt.Sprintf("cell %d, line %d", f.Cell, f.Line)
+		if f.Func != "" {
+			where += ", in " + f.Func
+		}
+		lines = append(lines, where)
+		if f.Source != "" {
+			lines = append(lines, fmt.Sprintf("%6d | %s", f.Line, f.Source))
+		}
+	}
+	return lines
+}
+
+// Caught turns a recovered panic value into an Error without places. It is
+// also for panics outside the evaluation, such as in a String or HTML method.
+func Caught(r any) *Error {
+	switch r := r.(type) {
+	case *Error:
+		return r
+	case base.Signal:
+		return interruptedError()
+	case runtime.Error:
+		return &Error{Name: "Panic", Message: r.Error()}
+	case *reflect.ValueError:
+		if r.Kind == reflect.Invalid {
+			// The interpreter follows pointers by reflection.
+			return &Error{Name: "Panic", Message: "nil pointer dereference, or use of a variable without value (" + r.Error() + ")"}
+		}
+		return &Error{Name: "Panic", Message: r.Error()}
+	case error:
+		return fromError(r)
+	}
+	return &Error{Name: "Panic", Message: panicText(r)}
+}
+
+func interruptedError() *Error {
+	return &Error{Name: "Interrupted", Message: "interrupted", Interrupted: true}
+}
+
+// panicText formats what a program passed to panic; its methods may panic too.
+func panicText(r any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = fmt.Sprintf("a value of type %T whose own methods panic", r)
+		}
+	}()
+	return fmt.Sprint(r)
+}
+
+// fromError names the error after its type, if that is exported and says more
+// than the word error.
+func fromError(err error) *Error {
+	name := "Error"
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		t := reflect.TypeOf(e)
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if n := t.Name(); strings.HasSuffix(n, "Error") && n[0] >= 'A' && n[0] <= 'Z' && n != "RuntimeError" {
+			name = n
+			break
+		}
+	}
+	return &Error{Name: name, Message: errorText(err)}
+}
+
+func errorText(err error) (text string) {
+	defer func() {
+		if r := recover(); r != nil {
+			text = fmt.Sprintf("an error of type %T whose Error method panics: %s", err, panicText(r))
+		}
+	}()
+	return err.Error()
+}
+
+type syntaxError struct {
+	msg       string
+	offset    int
+	line, col int
+}
+
+func firstSyntaxError(err error) syntaxError {
+	var list scanner.ErrorList
+	if errors.As(err, &list) && len(list) > 0 {
+		e := list[0]
+		return syntaxError{e.Msg, e.Pos.Offset, e.Pos.Line, e.Pos.Column}
+	}
+	var one *scanner.Error
+	if errors.As(err, &one) {
+		return syntaxError{one.Msg, one.Pos.Offset, one.Pos.Line, one.Pos.Column}
+	}
+	return syntaxError{msg: err.Error()}
+}
+
+// where finds the first "cell N:LINE:COL" at the start of a compiler message.
+var where = regexp.MustCompile(`^cell (\d+):(\d+):(\d+): `)
+
+func placeOf(msg string) (line int, ok bool) {
+	m := where.FindStringSubmatch(msg)
+	if m == nil {
+		return 0, false
+	}
+	line, err := strconv.Atoi(m[2])
+	return line, err == nil
+}

@@ -1,0 +1,705 @@
+package cell
+
+import (
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/token"
+	"io"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cosmos72/gomacro/ast2"
+	"github.com/cosmos72/gomacro/base"
+	basereflect "github.com/cosmos72/gomacro/base/reflect"
+	"github.com/cosmos72/gomacro/fast"
+	"github.com/cosmos72/gomacro/go/etoken"
+	"github.com/cosmos72/gomacro/imports"
+	"github.com/cosmos72/gomacro/xreflect"
+)
+
+// A Session is an interpreter with the state of one notebook. Run and the
+// other methods that evaluate or look into the interpreter belong to one
+// goroutine; Interrupt, Interrupted and Lookup may be called from any.
+type Session struct {
+	ir     *fast.Interp
+	env    *fast.Env
+	record func(cell, line int, text string) error
+	warn   func(text string)
+
+	compiling sync.RWMutex // Lookup from another goroutine must not meet a half-changed name table
+
+	cells []*source // in the order they ran
+	last  []Frame
+	funcs []function
+
+	running     atomic.Bool
+	interrupted atomic.Bool
+	tooDeep     atomic.Bool // interrupted because of a recursion without end
+	sleepers    sleepers
+}
+
+// function is the extent of a declared function, to name it in a traceback.
+type function struct {
+	start, end token.Pos
+	cell       int
+	name       string
+}
+
+// A Result holds what the last expression of a cell gave. It is empty if the
+// cell ends in a statement, or in a call whose results are not worth showing.
+type Result struct {
+	Values []interface{}
+	Types  []xreflect.Type
+}
+
+// NewSession starts an interpreter. record is told every piece of source that
+// has just run, as the notebook seam of gpukit wants it; warn receives
+// remarks for the user that are no errors. Either may be nil.
+func NewSession(record func(cell, line int, text string) error, warn func(text string)) *Session {
+	if record == nil {
+		record = func(int, int, string) error { return nil }
+	}
+	if warn == nil {
+		warn = func(string) {}
+	}
+	s := &Session{record: record, warn: warn}
+	s.guardProcess()
+
+	// gomacro would type-check go/ast with whatever toolchain it finds, and
+	// panic on what today's standard library contains. Without a source
+	// directory it falls back to reflection, which it needs anyway.
+	isDir := build.Default.IsDir
+	build.Default.IsDir = func(string) bool { return false }
+	s.ir = fast.New()
+	s.ir.Comp.Universe.Importer = &xreflect.Importer{}
+	build.Default.IsDir = isDir
+
+	g := &s.ir.Comp.Globals
+	g.Stdout, g.Stderr = io.Discard, io.Discard
+	g.Options &^= base.OptShowPrompt | base.OptTrapPanic
+	s.ir.ImportPackage(guardName, guardPath)
+	s.env = s.ir.PrepareEnv()
+	return s
+}
+
+// Interp returns the interpreter, to add names to it before the first cell.
+func (s *Session) Interp() *fast.Interp { return s.ir }
+
+// Interrupt stops the running cell as soon as it can; without one it does nothing.
+func (s *Session) Interrupt() {
+	if s.running.Load() {
+		s.interrupted.Store(true)
+		s.sleepers.wake()
+		s.ir.Interrupt(nil)
+	}
+}
+
+// Interrupted reports whether the running cell has been told to stop.
+func (s *Session) Interrupted() bool { return s.interrupted.Load() }
+
+// maxDepth is how deep calls between interpreted functions may go. A call takes
+// up to some kilobytes of a stack that may have a gigabyte.
+const maxDepth = 50000
+
+// pump repeats the interrupt until the cell ends: the interpreter forgets it
+// whenever an expression begins.
+func (s *Session) pump(done <-chan struct{}) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	var since, deep time.Time
+	warned := false
+	for {
+		select {
+		case <-done:
+			return
+		case now := <-tick.C:
+			// The Go runtime ends a process whose stack grows too far.
+			if env := s.env.Run.CurrEnv; env != nil && env.CallDepth > maxDepth && now.Sub(deep) > time.Second {
+				// Once is enough, and more than that makes the long way back longer.
+				deep = now
+				s.tooDeep.Store(true)
+				s.ir.Interrupt(nil)
+			}
+			if !s.interrupted.Load() {
+				continue
+			}
+			s.ir.Interrupt(nil)
+			if since.IsZero() {
+				since = now
+			}
+			if now.Sub(since) > 2*time.Second && !warned {
+				s.warn("interrupt: the cell is inside a compiled call that cannot be stopped; it stops when the call returns (restart the kernel if it never does)")
+				warned = true
+			}
+		}
+	}
+}
+
+// Guard calls f, which may run code of the user, as part of the running cell:
+// a panic comes back as an Error, and Interrupt stops it.
+func (s *Session) Guard(f func() *Error) (failed *Error) {
+	s.interrupted.Store(false)
+	s.tooDeep.Store(false)
+	s.running.Store(true)
+	done, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		s.pump(done)
+	}()
+	defer func() {
+		if r := recover(); r != nil {
+			failed = Caught(r)
+		}
+		s.running.Store(false)
+		close(done)
+		<-stopped // or it would interrupt the next cell
+		if failed != nil && failed.Interrupted && s.tooDeep.Load() {
+			failed.Name, failed.Interrupted = "StackOverflow", false
+			failed.Message = fmt.Sprintf("functions call each other more than %d deep: a recursion without end?", maxDepth)
+		}
+	}()
+	return f()
+}
+
+// Run evaluates code as the given cell. Everything that goes wrong comes back
+// as an Error; what ran before it stays.
+func (s *Session) Run(cell int, code string) (res Result, failed *Error) {
+	failed = s.Guard(func() (failed *Error) {
+		res, failed = s.run(cell, code)
+		return failed
+	})
+	return res, failed
+}
+
+func (s *Session) run(cell int, code string) (res Result, failed *Error) {
+	src, nodes, failed := s.parse(cell, code)
+	if failed != nil {
+		return Result{}, failed
+	}
+	s.cells = append(s.cells, src)
+	chunks := src.chunks(nodes)
+	for i, c := range chunks {
+		s.last = s.withTop(src, c, nil)
+		res, failed = s.runChunk(src, c, i == len(chunks)-1)
+		if failed == nil && (s.interrupted.Load() || s.tooDeep.Load()) {
+			failed = interruptedError()
+		}
+		if failed != nil {
+			if s.interrupted.Load() && !failed.Interrupted {
+				// A call of compiled code noticed the Stop button and said so in its own words.
+				e := interruptedError()
+				e.Frames = failed.Frames
+				failed = e
+			}
+			if len(failed.Frames) == 0 {
+				failed.Frames = s.last
+			}
+			return Result{}, failed
+		}
+	}
+	return res, nil
+}
+
+func (c Chunk) firstLine(src *source) int {
+	if line, _ := src.position(c.Nodes[0].Pos()); line > 0 {
+		return line
+	}
+	return c.Line
+}
+
+// Last returns the place of the top-level statement that ran last: the one to
+// name when showing its value fails.
+func (s *Session) Last() []Frame { return s.last }
+
+// At returns the frame of a line of code, for errors outside the Go of a cell.
+func At(cell, line int, code string) []Frame {
+	src := &source{code: code}
+	return []Frame{{Cell: cell, Line: line, Source: src.line(line)}}
+}
+
+func (s *Session) parse(cell int, code string) (src *source, nodes []ast.Node, failed *Error) {
+	src = &source{cell: cell, code: code}
+	defer func() {
+		if r := recover(); r != nil {
+			failed = s.syntaxError(src, r)
+		}
+	}()
+	g := &s.ir.Comp.Globals
+	g.Line = 0
+	g.Filepath = "cell " + strconv.Itoa(cell)
+	start := g.Fileset.Base()
+	nodes = g.ParseBytes([]byte(code))
+	src.file = fileAt(g.Fileset, start)
+	for _, n := range nodes {
+		s.guard(src, n)
+		if f, ok := n.(*ast.FuncDecl); ok {
+			name := f.Name.Name
+			if f.Recv != nil && len(f.Recv.List) == 1 {
+				name = receiver(f.Recv.List[0].Type) + "." + name
+			}
+			s.funcs = append(s.funcs, function{f.Pos(), endOf(f), cell, name})
+		}
+	}
+	return src, nodes, nil
+}
+
+func fileAt(set *etoken.FileSet, base int) *etoken.File { return set.File(token.Pos(base)) }
+
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return "?"
+}
+
+func (s *Session) syntaxError(src *source, r any) *Error {
+	err, ok := r.(error)
+	if !ok {
+		return Caught(r)
+	}
+	e := firstSyntaxError(err)
+	if e.line == 0 {
+		return &Error{Name: "SyntaxError", Message: e.msg}
+	}
+	msg := fmt.Sprintf("cell %d:%d:%d: %s", src.cell, e.line, e.col, e.msg)
+	return &Error{
+		Name:    "SyntaxError",
+		Message: withHint(msg, src.line(e.line)),
+		Frames:  []Frame{{Cell: src.cell, Line: e.line, Source: src.line(e.line)}},
+	}
+}
+
+func (s *Session) runChunk(src *source, c Chunk, last bool) (Result, *Error) {
+	if failed := s.checkImports(src, c); failed != nil {
+		return Result{}, failed
+	}
+	before := s.names()
+	expr, failed := s.compile(src, c)
+	if failed != nil {
+		s.restore(before, func(string, *fast.Bind) bool { return true })
+		return Result{}, failed
+	}
+	values, types, failed := s.eval(expr)
+	if failed != nil {
+		failed.Frames = s.withTop(src, c, failed.Frames)
+		if c.Decl {
+			// What was declared before the failure stays, so gpukit must know it.
+			_ = s.record(src.cell, c.Line, c.Text)
+		}
+		s.restore(before, func(_ string, b *fast.Bind) bool { return s.unset(b, c.Decl) })
+		return Result{}, failed
+	}
+	if err := s.record(src.cell, c.Line, c.Text); err != nil {
+		s.warn(fmt.Sprintf("cell %d, line %d: gpukit cannot use this source: %v", src.cell, c.Line, err))
+	}
+	if isReceive(c.Nodes[len(c.Nodes)-1]) && len(values) == 2 {
+		values, types = values[:1], types[:1]
+	}
+	if failed := s.untaken(src, c, values, types); failed != nil {
+		return Result{}, failed
+	}
+	if !last {
+		return Result{}, nil
+	}
+	return s.worthShowing(c, values, types), nil
+}
+
+// names is the state of the name table that a failed chunk must not change.
+type names struct {
+	binds map[string]*fast.Bind
+	types map[string]xreflect.Type
+}
+
+func (s *Session) names() names {
+	return names{maps.Clone(s.ir.Comp.Binds), maps.Clone(s.ir.Comp.Types)}
+}
+
+// restore takes back the new or changed names for which undo holds.
+func (s *Session) restore(old names, undo func(string, *fast.Bind) bool) {
+	s.compiling.Lock()
+	defer s.compiling.Unlock()
+	c := s.ir.Comp
+	all := true
+	for name, b := range c.Binds {
+		was := old.binds[name]
+		if was == b {
+			continue
+		}
+		if !undo(name, b) {
+			all = false
+		} else if was == nil {
+			delete(c.Binds, name)
+		} else {
+			c.Binds[name] = was
+		}
+	}
+	if all && old.types != nil {
+		maps.DeleteFunc(c.Types, func(name string, t xreflect.Type) bool { return old.types[name] == nil })
+		maps.Copy(c.Types, old.types)
+	}
+}
+
+// unset reports whether a name declared by a chunk that then panicked has no
+// value of its type, so that using it would crash the interpreter.
+func (s *Session) unset(b *fast.Bind, decl bool) bool {
+	switch b.Desc.Class() {
+	case fast.VarBind, fast.FuncBind:
+		i := b.Desc.Index()
+		if i == fast.NoIndex || i >= len(s.env.Vals) {
+			return true
+		}
+		v := s.env.Vals[i].ReflectValue()
+		return !v.IsValid() || v.Type() != b.Type.ReflectType()
+	case fast.IntBind:
+		return !decl
+	}
+	return false
+}
+
+func (s *Session) compile(src *source, c Chunk) (expr *fast.Expr, failed *Error) {
+	s.compiling.Lock()
+	defer s.compiling.Unlock()
+	defer func() {
+		if r := recover(); r != nil {
+			s.ir.Comp.Code.Clear()
+			failed = s.compileError(src, c, r)
+		}
+	}()
+	switch {
+	case len(c.Nodes) > 1:
+		expr = s.compileDecls(c.Nodes)
+	case unpacks(c.Nodes[0]):
+		s.ir.Comp.Decl(c.Nodes[0].(ast.Decl))
+		expr = s.ir.Comp.Code.AsExpr()
+	default:
+		expr = s.ir.CompileAst(ast2.ToAst(c.Nodes[0]))
+	}
+	s.ir.PrepareEnv()
+	return expr, nil
+}
+
+// compileDecls compiles declarations that may refer to each other in any
+// order. gomacro sorts them, but has no order for functions that call each
+// other in a circle: there, all functions are announced before the first body.
+func (s *Session) compileDecls(nodes []ast.Node) (expr *fast.Expr) {
+	c := s.ir.Comp
+	before := s.names()
+	defer func() {
+		r := recover()
+		if r == nil {
+			return
+		}
+		funcs, others := splitFuncs(nodes)
+		if len(funcs) < 2 || !strings.Contains(Caught(r).Message, "undefined identifier") {
+			panic(r)
+		}
+		c.Code.Clear()
+		c.Binds, c.Types = before.binds, before.types
+		// Variables last: their values may come from the functions. What
+		// those then lack is an error, as it was.
+		types, vars := splitVars(others)
+		var code []*fast.Expr
+		if len(types) > 0 {
+			code = append(code, s.ir.CompileAst(ast2.NodeSlice{X: types}))
+		}
+		for _, f := range funcs {
+			t, _, _ := c.TypeFunction(f.Type)
+			c.NewFuncBind(f.Name.Name, t)
+		}
+		for _, f := range funcs {
+			c.Decl(f)
+			code = append(code, c.Code.AsExpr())
+		}
+		if len(vars) > 0 {
+			code = append(code, s.ir.CompileAst(ast2.NodeSlice{X: vars}))
+		}
+		expr = inTurn(code)
+	}()
+	return s.ir.CompileAst(ast2.NodeSlice{X: nodes})
+}
+
+// splitFuncs separates functions from methods, types, values and imports.
+func splitFuncs(nodes []ast.Node) (funcs []*ast.FuncDecl, others []ast.Node) {
+	for _, n := range nodes {
+		if f, ok := n.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name != "_" {
+			funcs = append(funcs, f)
+		} else {
+			others = append(others, n)
+		}
+	}
+	return funcs, others
+}
+
+func splitVars(nodes []ast.Node) (others, vars []ast.Node) {
+	for _, n := range nodes {
+		if g, ok := n.(*ast.GenDecl); ok && g.Tok == token.VAR {
+			vars = append(vars, n)
+		} else {
+			others = append(others, n)
+		}
+	}
+	return others, vars
+}
+
+// inTurn joins compiled declarations, which have no results.
+func inTurn(list []*fast.Expr) *fast.Expr {
+	var steps []func(*fast.Env)
+	for _, e := range list {
+		if f := e.AsX(); f != nil {
+			steps = append(steps, f)
+		}
+	}
+	return &fast.Expr{Types: []xreflect.Type{}, Fun: func(env *fast.Env) {
+		for _, f := range steps {
+			f(env)
+		}
+	}}
+}
+
+func (s *Session) compileError(src *source, c Chunk, r any) *Error {
+	e := Caught(r)
+	if e.Interrupted {
+		return e
+	}
+	e.Name = "CompileError"
+	line, ok := placeOf(e.Message)
+	if !ok {
+		if line, _ = src.position(s.ir.Comp.Pos); line == 0 {
+			line = c.firstLine(src)
+		}
+		e.Message = fmt.Sprintf("cell %d:%d: %s", src.cell, line, e.Message)
+	}
+	e.Message = withHint(e.Message, src.line(line))
+	e.Frames = []Frame{{Cell: src.cell, Line: line, Source: src.line(line)}}
+	return e
+}
+
+// eval runs compiled code. It does by hand what Interp.RunExpr does, because
+// it must see the call stack of the interpreter before that is unwound.
+func (s *Session) eval(expr *fast.Expr) (values []xreflect.Value, types []xreflect.Type, failed *Error) {
+	if expr == nil {
+		return nil, nil, nil
+	}
+	env := s.ir.PrepareEnv()
+	if expr.Untyped() {
+		expr.ConstTo(expr.DefaultType())
+	}
+	run := env.Run
+	outer := run.CurrEnv
+	run.CurrEnv = env
+	env.DebugPos = nil // of the previous chunk; an expression sets none
+	defer func() {
+		r := recover()
+		if r != nil {
+			failed = Caught(r)
+			if len(failed.Frames) == 0 {
+				failed.Frames = s.stack(run.CurrEnv)
+			}
+			run.ExecFlags = 0
+			run.Interrupt, run.InstallDefer = nil, nil
+			run.DeferOfFun, run.PanicFun, run.Panic = nil, nil, nil
+			run.Signals = base.Signals{}
+		}
+		run.CurrEnv = outer
+	}()
+	v, vs := expr.AsXV(fast.COptKeepUntyped)(env)
+	return basereflect.PackValues(v, vs), basereflect.PackTypes(expr.Type, expr.Types), nil
+}
+
+// withTop ends a call stack with the top-level statement that ran.
+func (s *Session) withTop(src *source, c Chunk, frames []Frame) []Frame {
+	if n := len(frames); n > 0 && frames[n-1].Func == "" {
+		return frames
+	}
+	line := c.firstLine(src)
+	return append(frames, Frame{Cell: src.cell, Line: line, Source: src.line(line)})
+}
+
+// maxFrames bounds a traceback; the middle of a deep recursion tells nothing.
+const maxFrames = 12
+
+func (s *Session) stack(env *fast.Env) []Frame {
+	var frames []Frame
+	const plenty = 1000 // an endless recursion need not be told to the end
+	for n := 0; env != nil && n < plenty; n++ {
+		if env.IP >= 0 && env.IP < len(env.DebugPos) {
+			if f, ok := s.frame(env.DebugPos[env.IP]); ok {
+				frames = append(frames, f)
+			}
+		}
+		for env != nil && env.Caller == nil {
+			env = env.Outer
+		}
+		if env != nil {
+			env = env.Caller
+		}
+	}
+	if n := len(frames); n > maxFrames {
+		frames = append(frames[:maxFrames/2], frames[n-maxFrames/2:]...)
+	}
+	return slices.Compact(frames)
+}
+
+func (s *Session) frame(pos token.Pos) (Frame, bool) {
+	var found Frame
+	for _, src := range slices.Backward(s.cells) {
+		if line, _ := src.position(pos); line > 0 {
+			found = Frame{Cell: src.cell, Line: line, Source: src.line(line)}
+			break
+		}
+	}
+	if found.Line == 0 {
+		return found, false
+	}
+	for _, f := range s.funcs {
+		if f.start <= pos && pos < f.end {
+			found.Func = f.name
+		}
+	}
+	return found, true
+}
+
+// untaken applies the error rule to a chunk that has just run.
+func (s *Session) untaken(src *source, c Chunk, values []xreflect.Value, types []xreflect.Type) *Error {
+	node := c.Nodes[len(c.Nodes)-1]
+	var v any
+	switch {
+	case assignsErr(node):
+		if value, ok := s.Lookup("err"); ok && value.CanInterface() {
+			v = value.Interface()
+		}
+	case !c.Decl && isCall(node) && len(values) > 0 && s.isError(types[len(types)-1]):
+		v = basereflect.ValueInterface(values[len(values)-1])
+	}
+	err, ok := v.(error)
+	if !ok {
+		return nil
+	}
+	e := fromError(err)
+	line, _ := src.position(node.Pos())
+	e.Frames = []Frame{{Cell: src.cell, Line: line, Source: src.line(line)}}
+	return e
+}
+
+var errorType = reflect.TypeFor[error]()
+
+func (s *Session) isError(t xreflect.Type) bool {
+	return t != nil && t.ReflectType().Implements(errorType)
+}
+
+// worthShowing drops what nobody wants to read below a cell: the count and
+// the nil error of a print, and the nil error beside a value.
+func (s *Session) worthShowing(c Chunk, values []xreflect.Value, types []xreflect.Type) Result {
+	node := c.Nodes[len(c.Nodes)-1]
+	if _, ok := node.(ast.Expr); !ok || len(values) == 0 || s.isPrint(node) {
+		return Result{}
+	}
+	if n := len(values); n > 1 && s.isError(types[n-1]) && basereflect.ValueInterface(values[n-1]) == nil {
+		values, types = values[:n-1], types[:n-1]
+	}
+	var res Result
+	some := false
+	for i, v := range values {
+		x := basereflect.ValueInterface(v)
+		some = some || x != nil
+		res.Values = append(res.Values, x)
+		res.Types = append(res.Types, types[i])
+	}
+	if !some {
+		return Result{}
+	}
+	return res
+}
+
+// isPrint reports whether node calls one of the functions of fmt that print.
+func (s *Session) isPrint(node ast.Node) bool {
+	call, ok := node.(*ast.CallExpr)
+	if !ok {
+		return false
+	}
+	sel, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return false
+	}
+	pkg, ok := sel.X.(*ast.Ident)
+	if !ok {
+		return false
+	}
+	sym := s.ir.Comp.TryResolve(pkg.Name)
+	if sym == nil {
+		return false
+	}
+	imp, ok := sym.Bind.Value.(*fast.Import)
+	if !ok || imp.Path != "fmt" {
+		return false
+	}
+	return strings.HasPrefix(sel.Sel.Name, "Print") || strings.HasPrefix(sel.Sel.Name, "Fprint")
+}
+
+// checkImports refuses packages that are not compiled in. gomacro would build
+// a plugin, which this binary cannot load, and go on with an empty package.
+func (s *Session) checkImports(src *source, c Chunk) *Error {
+	for _, node := range c.Nodes {
+		decl, ok := node.(*ast.GenDecl)
+		if !ok || decl.Tok != token.IMPORT {
+			continue
+		}
+		for _, spec := range decl.Specs {
+			spec, ok := spec.(*ast.ImportSpec)
+			if !ok {
+				continue
+			}
+			path, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				continue
+			}
+			if _, ok := imports.Packages[path]; ok {
+				continue
+			}
+			line, col := src.position(spec.Pos())
+			return &Error{
+				Name:    "ImportError",
+				Message: fmt.Sprintf("cell %d:%d:%d: package %q is not compiled into this kernel%s", src.cell, line, col, path, importHint(path)),
+				Frames:  []Frame{{Cell: src.cell, Line: line, Source: src.line(line)}},
+			}
+		}
+	}
+	return nil
+}
+
+// Eval evaluates one expression outside any cell and shows it with fmt.
+func (s *Session) Eval(text string) (res Result, failed *Error) {
+	src, nodes, failed := s.parse(0, text)
+	if failed != nil {
+		return Result{}, failed
+	}
+	if len(nodes) != 1 {
+		return Result{}, &Error{Name: "SyntaxError", Message: fmt.Sprintf("%q is not one expression", text)}
+	}
+	if _, ok := nodes[0].(ast.Expr); !ok {
+		return Result{}, &Error{Name: "SyntaxError", Message: fmt.Sprintf("%q is not an expression", text)}
+	}
+	c := Chunk{Nodes: nodes, Line: 1, Text: text}
+	expr, failed := s.compile(src, c)
+	if failed != nil {
+		return Result{}, failed
+	}
+	values, types, failed := s.eval(expr)
+	if failed != nil {
+		return Result{}, failed
+	}
+	if failed := s.untaken(src, c, values, types); failed != nil {
+		return Result{}, failed
+	}
+	return s.worthShowing(c, values, types), nil
+}

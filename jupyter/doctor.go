@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// problem is something wrong with an install, and what cures it.
+type problem struct{ what, cure string }
+
+// doctor examines an installed kernel and reports; it returns the exit status.
+func doctor(p place, out io.Writer) int {
+	problems := examine(p)
+	if root, err := sourceRoot(); err == nil {
+		problems = append(problems, examineAge(p, root)...)
+	}
+	problems = append(problems, examineJupyter(p, findJupyter(p))...)
+	if len(problems) == 0 {
+		fmt.Fprintf(out, "the kernel %q in %s is well\n", p.name, p.dir())
+		return 0
+	}
+	for _, x := range problems {
+		fmt.Fprintf(out, "problem: %s\n   cure: %s\n", x.what, x.cure)
+	}
+	return 1
+}
+
+// examine looks at the kernelspec and the program in it.
+func examine(p place) []problem {
+	dir, again := p.dir(), p.command("install")
+	one := func(format string, args ...any) []problem {
+		return []problem{{fmt.Sprintf(format, args...), again}}
+	}
+	if !exists(dir) {
+		return one("the kernel %q is not installed in %s", p.name, filepath.Dir(dir))
+	}
+	s, err := readSpec(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []problem{{fmt.Sprintf("%s has no kernel.json", dir), fmt.Sprintf("remove that directory, then %s", again)}}
+	case errors.Is(err, fs.ErrPermission):
+		return []problem{{fmt.Sprintf("you may not read %s", filepath.Join(dir, "kernel.json")), "chmod -R u+rwX " + quote(dir)}}
+	case err != nil:
+		return []problem{{err.Error(), fmt.Sprintf("remove %s, then %s", dir, again)}}
+	case s.Metadata.Mark == nil:
+		return []problem{{fmt.Sprintf("%s belongs to another kernel (%q), not to gpunotes", dir, s.DisplayName), "install under another name with --as NAME, or remove that one"}}
+	}
+	var list []problem
+	want := newSpec(*s.Metadata.Mark)
+	if !slices.Equal(s.Argv, want.Argv) {
+		list = append(list, one("kernel.json starts %q instead of %q", s.Argv, want.Argv)...)
+	}
+	if s.InterruptMode != want.InterruptMode {
+		list = append(list, one("kernel.json has interrupt_mode %q instead of %q", s.InterruptMode, want.InterruptMode)...)
+	}
+	binary := filepath.Join(dir, binaryName())
+	info, err := os.Stat(binary)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return append(list, one("the kernel program %s is missing", binary)...)
+	case err != nil:
+		return append(list, one("the kernel program cannot be looked at: %v", err)...)
+	case !info.Mode().IsRegular():
+		return append(list, one("%s is not a file", binary)...)
+	case runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
+		return append(list, problem{fmt.Sprintf("%s may not be executed", binary), "chmod +x " + quote(binary)})
+	}
+	c, err := selfcheck(binary)
+	switch {
+	case errors.Is(err, syscall.ENOEXEC):
+		return append(list, one("%s is not a program for this machine (%s/%s)", binary, runtime.GOOS, runtime.GOARCH)...)
+	case err != nil:
+		return append(list, one("the kernel program does not work: %v", err)...)
+	case c.Build != s.Metadata.Mark.Build:
+		list = append(list, one("kernel.json and the program in %s are from two different builds", dir)...)
+	}
+	return list
+}
+
+// examineAge compares the installed kernel with the source.
+func examineAge(p place, root string) []problem {
+	s, err := readSpec(p.dir())
+	if err != nil || s.Metadata.Mark == nil {
+		return nil // examine has said so
+	}
+	now, err := fingerprint(root)
+	if err != nil {
+		return []problem{{fmt.Sprintf("the source in %s cannot be read: %v", root, err), "check out the source again"}}
+	}
+	if s.Metadata.Mark.Build != now {
+		return []problem{{fmt.Sprintf("the kernel was built from another state of the source than the one in %s", root), p.command("install")}}
+	}
+	return nil
+}
+
+// findJupyter returns the jupyter command that belongs to a place: the one in
+// its own environment, else the one on the PATH; "" if there is none.
+func findJupyter(p place) string {
+	for _, bin := range []string{"bin/jupyter", "Scripts/jupyter.exe"} {
+		if path := filepath.Join(p.data, "..", "..", bin); exists(path) {
+			return path
+		}
+	}
+	path, err := exec.LookPath("jupyter")
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// examineJupyter asks Jupyter where it finds the kernel.
+func examineJupyter(p place, jupyter string) []problem {
+	if jupyter == "" {
+		return []problem{{"the command jupyter is not on your PATH", "pip install jupyterlab (in the environment you work in)"}}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, jupyter, "kernelspec", "list", "--json")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	var listed struct {
+		Specs map[string]struct {
+			Dir string `json:"resource_dir"`
+		} `json:"kernelspecs"`
+	}
+	if err == nil {
+		err = json.Unmarshal(out, &listed)
+	}
+	if err != nil {
+		return []problem{{fmt.Sprintf("%s kernelspec list does not work: %v", jupyter, err), "pip install --upgrade jupyter_client (in the environment of that jupyter)"}}
+	}
+	if !exists(filepath.Join(p.dir(), "kernel.json")) {
+		return nil // examine has said so
+	}
+	found := listed.Specs[p.name].Dir
+	switch {
+	case found == "":
+		return []problem{{
+			fmt.Sprintf("%s does not look for kernels in %s", jupyter, filepath.Dir(p.dir())),
+			"install with --user, or with --prefix and the environment of that jupyter, or start it with JUPYTER_PATH=" + quote(p.data),
+		}}
+	case !sameFile(found, p.dir()):
+		return []problem{{
+			fmt.Sprintf("%s takes the kernel %q from %s, which hides the one in %s", jupyter, p.name, found, p.dir()),
+			fmt.Sprintf("remove %s, or install there", strings.TrimRight(found, "/")),
+		}}
+	}
+	return nil
+}
+
+func sameFile(a, b string) bool {
+	x, errA := os.Stat(a)
+	y, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(x, y)
+}

@@ -1,0 +1,436 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func env(pairs ...string) func(string) string {
+	m := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	return func(k string) string { return m[k] }
+}
+
+func TestChoosePlace(t *testing.T) {
+	abs, err := filepath.Abs("rel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		prefix     string
+		user       bool
+		name       string
+		env        func(string) string
+		dir, flags string // "" for an error
+	}{
+		{"/opt/x", false, "gpunotes", env("VIRTUAL_ENV", "/venv"), "/opt/x/share/jupyter/kernels/gpunotes", "--prefix /opt/x"},
+		{"rel", false, "gpunotes", env(), abs + "/share/jupyter/kernels/gpunotes", "--prefix " + abs},
+		{"/a b", false, "gophernotes", env(), "/a b/share/jupyter/kernels/gophernotes", "--prefix '/a b' --as gophernotes"},
+		{"", false, "gpunotes", env("VIRTUAL_ENV", "/venv", "HOME", "/h"), "/venv/share/jupyter/kernels/gpunotes", ""},
+		{"", true, "gpunotes", env("VIRTUAL_ENV", "/venv", "JUPYTER_DATA_DIR", "/j"), "/j/kernels/gpunotes", "--user"},
+		{"", false, "gpunotes", env("JUPYTER_DATA_DIR", "/j"), "/j/kernels/gpunotes", ""},
+		{"/x", true, "gpunotes", env(), "", ""},
+		{"/x", false, "../evil", env(), "", ""},
+		{"/x", false, "Upper", env(), "", ""},
+		{"/x", false, "..", env(), "", ""},
+		{"/x", false, "", env(), "", ""},
+		{"", true, "gpunotes", env(), "", ""},
+	} {
+		p, err := choosePlace(c.prefix, c.user, c.name, c.env)
+		if c.dir == "" {
+			if err == nil {
+				t.Errorf("%+v: no error but %v", c, p)
+			}
+			continue
+		}
+		if err != nil || p.dir() != filepath.FromSlash(c.dir) || p.flags != c.flags {
+			t.Errorf("%q %v %q: %s %q (%v), want %s %q", c.prefix, c.user, c.name, p.dir(), p.flags, err, c.dir, c.flags)
+		}
+	}
+}
+
+func TestUserData(t *testing.T) {
+	for _, c := range []struct {
+		goos string
+		env  func(string) string
+		want string
+	}{
+		{"linux", env("HOME", "/h"), "/h/.local/share/jupyter"},
+		{"linux", env("HOME", "/h", "XDG_DATA_HOME", "/x"), "/x/jupyter"},
+		{"freebsd", env("HOME", "/h"), "/h/.local/share/jupyter"},
+		{"darwin", env("HOME", "/h", "XDG_DATA_HOME", "/x"), "/h/Library/Jupyter"},
+		{"windows", env("APPDATA", "/a"), "/a/jupyter"},
+		{"darwin", env("HOME", "/h", "JUPYTER_DATA_DIR", "/j"), "/j"},
+	} {
+		got, err := userData(c.goos, c.env)
+		if err != nil || filepath.ToSlash(got) != c.want {
+			t.Errorf("%s: %s (%v), want %s", c.goos, got, err, c.want)
+		}
+	}
+}
+
+// fake builds a "kernel" that is a shell script.
+func fake(script string) builder {
+	return func(binary string, _ io.Writer) (mark, error) {
+		return mark{Build: "b1", Go: "go1"}, os.WriteFile(binary, []byte("#!/bin/sh\n"+script), 0o755)
+	}
+}
+
+const good = `echo '{"build":"b1","go":"go1"}'`
+
+func at(t *testing.T) place {
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-in for a kernel is a shell script")
+	}
+	t.Helper()
+	p, err := choosePlace(t.TempDir(), false, "gpunotes", env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func mustInstall(t *testing.T, p place) {
+	t.Helper()
+	if err := install(p, fake(good), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestInstallWritesWhatJupyterNeeds(t *testing.T) {
+	p := at(t)
+	mustInstall(t, p)
+	mustInstall(t, p) // again, over itself
+	data, err := os.ReadFile(filepath.Join(p.dir(), "kernel.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw map[string]any
+	if err := json.Unmarshal(data, &raw); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"argv":           []any{"{resource_dir}/gophernotes", "{connection_file}"},
+		"display_name":   "Go (gpunotes)",
+		"language":       "go",
+		"interrupt_mode": "message",
+		"metadata":       map[string]any{"gpunotes": map[string]any{"build": "b1", "go": "go1"}},
+	}
+	if fmt.Sprint(raw) != fmt.Sprint(want) {
+		t.Errorf("%v\nwant\n%v", raw, want)
+	}
+	for _, f := range []string{"gophernotes", "logo-32x32.png", "logo-64x64.png"} {
+		if !exists(filepath.Join(p.dir(), f)) {
+			t.Error("missing:", f)
+		}
+	}
+	onlyKernels(t, p)
+	if x := examine(p); x != nil {
+		t.Errorf("a good install has problems: %v", x)
+	}
+}
+
+// onlyKernels checks that nothing half-made is left behind.
+func onlyKernels(t *testing.T, p place) {
+	t.Helper()
+	entries, err := os.ReadDir(p.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.Name() != "kernels" {
+			t.Error("left behind:", e.Name())
+		}
+	}
+}
+
+func TestFailedInstallKeepsTheOldOne(t *testing.T) {
+	for name, b := range map[string]builder{
+		"build fails": func(string, io.Writer) (mark, error) { return mark{}, errors.New("compile error") },
+		"not started": fake("exit 3"),
+		"nonsense":    fake("echo hello"),
+		"not a program": func(binary string, _ io.Writer) (mark, error) {
+			return mark{Build: "b2"}, os.WriteFile(binary, []byte("text"), 0o755)
+		},
+		"nothing built": func(string, io.Writer) (mark, error) { return mark{Build: "b2"}, nil },
+	} {
+		p := at(t)
+		mustInstall(t, p)
+		if err := install(p, b, io.Discard); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if x := examine(p); x != nil {
+			t.Errorf("%s: the old kernel is damaged: %v", name, x)
+		}
+		onlyKernels(t, p)
+		fresh := at(t)
+		if err := install(fresh, b, io.Discard); err == nil || exists(fresh.dir()) {
+			t.Errorf("%s: a broken kernel was installed (%v)", name, err)
+		}
+	}
+}
+
+func TestForeignKernelsAreLeftAlone(t *testing.T) {
+	for name, content := range map[string]string{
+		"stock gophernotes": `{"argv":["gophernotes","{connection_file}"],"display_name":"Go","language":"go"}`,
+		"other metadata":    `{"metadata":{"other":{}}}`,
+		"not JSON":          `{`,
+		"no kernel.json":    "",
+	} {
+		p := at(t)
+		if err := os.MkdirAll(p.dir(), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if content != "" {
+			if err := os.WriteFile(filepath.Join(p.dir(), "kernel.json"), []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for verb, err := range map[string]error{"install": install(p, fake(good), io.Discard), "uninstall": uninstall(p, io.Discard)} {
+			if err == nil || !strings.Contains(err.Error(), "not made by gpunotes") {
+				t.Errorf("%s, %s: %v", name, verb, err)
+			}
+		}
+		if !exists(p.dir()) {
+			t.Errorf("%s: removed", name)
+		}
+	}
+}
+
+func TestUninstall(t *testing.T) {
+	p := at(t)
+	mustInstall(t, p)
+	other := p
+	other.name = "other"
+	mustInstall(t, other)
+	if err := uninstall(p, io.Discard); err != nil || exists(p.dir()) || !exists(other.dir()) {
+		t.Error(err)
+	}
+	if err := uninstall(p, io.Discard); err == nil || !strings.Contains(err.Error(), "no kernel") {
+		t.Error(err)
+	}
+}
+
+func TestDoctorFindsWhatIsBroken(t *testing.T) {
+	edit := func(old, new string) func(string) error {
+		return func(dir string) error {
+			path := filepath.Join(dir, "kernel.json")
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			if !strings.Contains(string(data), old) {
+				return fmt.Errorf("nothing to replace: %s", old)
+			}
+			return os.WriteFile(path, []byte(strings.ReplaceAll(string(data), old, new)), 0o644)
+		}
+	}
+	script := func(text string) func(string) error {
+		return func(dir string) error { return os.WriteFile(filepath.Join(dir, "gophernotes"), []byte(text), 0o755) }
+	}
+	for _, c := range []struct {
+		name       string
+		do         func(dir string) error
+		what, cure string
+	}{
+		{"missing", os.RemoveAll, "is not installed", "go run ./jupyter install --prefix"},
+		{"no kernel.json", func(d string) error { return os.Remove(filepath.Join(d, "kernel.json")) }, "no kernel.json", "install"},
+		{"not JSON", edit("{", "["), "not valid JSON", "install"},
+		{"not ours", edit(`"gpunotes": {`, `"x": {`), "another kernel", "--as"},
+		{"argv", edit("{resource_dir}/gophernotes", "/gone/gophernotes"), "/gone/gophernotes", "install"},
+		{"interrupt mode", edit("message", "signal"), "interrupt_mode", "install"},
+		{"no program", func(d string) error { return os.Remove(filepath.Join(d, "gophernotes")) }, "missing", "install"},
+		{"directory", func(d string) error {
+			return errors.Join(os.Remove(filepath.Join(d, "gophernotes")), os.Mkdir(filepath.Join(d, "gophernotes"), 0o755))
+		}, "not a file", "install"},
+		{"not executable", func(d string) error { return os.Chmod(filepath.Join(d, "gophernotes"), 0o644) }, "may not be executed", "chmod +x"},
+		{"other machine", script("\x7fELF\x02\x01\x01 not for here"), "not a program for this machine", "install"},
+		{"crashes", script("#!/bin/sh\necho panic: oh >&2\nexit 2"), "panic: oh", "install"},
+		{"silent", script("#!/bin/sh\n"), "does not work", "install"},
+		{"mixed", script("#!/bin/sh\necho '{\"build\":\"b0\"}'"), "two different builds", "install"},
+	} {
+		p := at(t)
+		mustInstall(t, p)
+		if err := c.do(p.dir()); err != nil {
+			t.Fatal(c.name, err)
+		}
+		x := examine(p)
+		if len(x) != 1 || !strings.Contains(x[0].what, c.what) || !strings.Contains(x[0].cure, c.cure) {
+			t.Errorf("%s: %v, want %q and the cure %q", c.name, x, c.what, c.cure)
+		}
+	}
+}
+
+func TestDoctorAsksJupyter(t *testing.T) {
+	p := at(t)
+	mustInstall(t, p)
+	jupyter := filepath.Join(t.TempDir(), "jupyter")
+	for _, c := range []struct{ name, output, what string }{
+		{"well", fmt.Sprintf(`{"kernelspecs":{"gpunotes":{"resource_dir":%q}}}`, p.dir()), ""},
+		{"unseen", `{"kernelspecs":{"python3":{"resource_dir":"/x"}}}`, "does not look"},
+		{"shadowed", `{"kernelspecs":{"gpunotes":{"resource_dir":"/elsewhere/gpunotes"}}}`, "hides"},
+		{"broken", `Traceback`, "does not work"},
+	} {
+		if err := os.WriteFile(jupyter, []byte("#!/bin/sh\ncat <<'END'\n"+c.output+"\nEND\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		x := examineJupyter(p, jupyter)
+		if c.what == "" {
+			if x != nil {
+				t.Errorf("%s: %v", c.name, x)
+			}
+		} else if len(x) != 1 || !strings.Contains(x[0].what, c.what) || x[0].cure == "" {
+			t.Errorf("%s: %v, want %q", c.name, x, c.what)
+		}
+	}
+	if x := examineJupyter(p, ""); len(x) != 1 || !strings.Contains(x[0].cure, "pip install") {
+		t.Error(x)
+	}
+}
+
+// tree makes a small source tree.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestFingerprint(t *testing.T) {
+	files := map[string]string{"go.mod": "module gpunotes", "gpukit/a.go": "package gpukit", "gpukit/card.json": "{}", "gpukit/a_test.go": "1", "notebooks/x.ipynb": "{}"}
+	print := func() string {
+		s, err := fingerprint(tree(t, files))
+		if err != nil || len(s) != 16 {
+			t.Fatal(s, err)
+		}
+		return s
+	}
+	first := print()
+	for _, same := range []string{"gpukit/a_test.go", "notebooks/x.ipynb", "gpukit/README.md", "gpukit/testdata/x"} {
+		files[same] += "changed"
+		if print() != first {
+			t.Errorf("%s does not go into the kernel, but counts", same)
+		}
+	}
+	for _, other := range []string{"gpukit/a.go", "gpukit/card.json", "go.mod", "plots/new.go", "jupyter/_kernel/x.go"} {
+		before := print()
+		files[other] += "changed"
+		if print() == before {
+			t.Errorf("%s goes into the kernel, but does not count", other)
+		}
+	}
+}
+
+func TestDoctorNoticesNewerSource(t *testing.T) {
+	p := at(t)
+	mustInstall(t, p)
+	root := tree(t, map[string]string{"go.mod": "module gpunotes"})
+	x := examineAge(p, root)
+	if len(x) != 1 || !strings.Contains(x[0].what, "another state of the source") {
+		t.Error(x)
+	}
+	now, err := fingerprint(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := readSpec(p.dir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Metadata.Mark.Build = now
+	data, _ := json.Marshal(s)
+	if err := os.WriteFile(filepath.Join(p.dir(), "kernel.json"), data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if x := examineAge(p, root); x != nil {
+		t.Error(x)
+	}
+}
+
+func TestAssemble(t *testing.T) {
+	notes := tree(t, map[string]string{
+		"go.mod": "module m", "LICENSE": "l", "main.go": "old", "kernel.go": "k", "kernel_test.go": "t",
+		"imports/a.go": "i", "examples/x.go": "x", "README.md": "r",
+	})
+	ours := tree(t, map[string]string{"main.go": "new", "loop.go": "loop"})
+	folder := filepath.Join(t.TempDir(), "out")
+	if err := assemble(folder, notes, ours); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			data, _ := os.ReadFile(path)
+			rel, _ := filepath.Rel(folder, path)
+			got[filepath.ToSlash(rel)] = string(data)
+		}
+		return err
+	})
+	want := map[string]string{"go.mod": "module m", "LICENSE": "l", "main.go": "new", "kernel.go": "k", "imports/a.go": "i", "loop.go": "loop"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%v\nwant\n%v", got, want)
+	}
+	clash := tree(t, map[string]string{"kernel.go": "mine"})
+	if err := assemble(filepath.Join(t.TempDir(), "out"), notes, clash); err == nil {
+		t.Error("a file of gophernotes was replaced")
+	}
+	if err := assemble(filepath.Join(t.TempDir(), "out"), notes, t.TempDir()); err == nil {
+		t.Error("built without our loop")
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, c := range []struct {
+		args   []string
+		status int
+		text   string
+	}{
+		{nil, 2, "usage:"},
+		{[]string{"install", "--nonsense"}, 2, "nonsense"},
+		{[]string{"install", "extra"}, 2, "extra"},
+		{[]string{"dance", "--prefix", "/x"}, 2, "dance"},
+		{[]string{"install", "--prefix", "/x", "--user"}, 2, "not both"},
+		{[]string{"install", "--help"}, 0, "usage:"},
+		{[]string{"uninstall", "--prefix", t.TempDir()}, 1, "no kernel"},
+	} {
+		var out, errs bytes.Buffer
+		if got := run(c.args, &out, &errs); got != c.status || !strings.Contains(out.String()+errs.String(), c.text) {
+			t.Errorf("%q: status %d, %s%s", c.args, got, &out, &errs)
+		}
+	}
+}
+
+func TestSourcesOfTheKernelCarryTheirVersion(t *testing.T) {
+	// The copied module says go 1.13; only this line lifts a file above it.
+	files, err := filepath.Glob("_kernel/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(string(data), "//go:build go1.21\n") {
+			t.Errorf("%s does not begin with //go:build go1.21", f)
+		}
+	}
+}

@@ -1,0 +1,44 @@
+"""jupyter_kernel_test, which checks every message against the protocol."""
+import unittest
+
+import jupyter_kernel_test
+
+from conftest import KERNEL
+
+
+class TestGo(jupyter_kernel_test.KernelTests):
+    kernel_name = KERNEL
+    language_name = "go"
+    file_extension = ".go"
+    code_hello_world = 'import "fmt"\nfmt.Print("hello, world")'
+    code_stderr = 'import ("fmt"; "os")\nfmt.Fprint(os.Stderr, "test")'
+    completion_samples = [
+        {"text": "fmt.Printl", "matches": {"Println"}},
+        {"text": "zzzz", "matches": set()},
+    ]
+    complete_code_samples = ["x := 1", "func f() int {\n\treturn 1\n}", "", "`abc`"]
+    incomplete_code_samples = ["func f() {", "x := []int{1,", "`abc", "f("]
+    invalid_code_samples = ["x := )", '"abc', "func ) {"]
+    code_generate_error = 'panic("raised")'
+    code_execute_result = [
+        {"code": "6 * 7", "result": "42"},
+        {"code": '"text"', "result": "text"},
+        {"code": 'import "display"\ndisplay.HTML("<b>x</b>")', "result": "<b>x</b>", "mime": "text/html"},
+    ]
+    code_display_data = [
+        {"code": 'import "display"\nDisplay(display.HTML("<b>x</b>"))', "mime": "text/html"},
+        {"code": 'import ("display"; "image")\nDisplay(display.Image(image.NewGray(image.Rect(0, 0, 2, 2))))', "mime": "image/png"},
+    ]
+    code_history_pattern = "6*7"
+    supported_history_operations = ("tail", "range", "search")
+    code_inspect_sample = "fmt.Println"
+
+    def setUp(self):
+        super().setUp()
+        # Samples for completion and inspection name packages.
+        self.execute_helper(code='import "fmt"')
+        self.flush_channels()
+
+
+if __name__ == "__main__":
+    unittest.main()

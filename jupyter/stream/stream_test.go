@@ -1,0 +1,107 @@
+package stream
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+type sink struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *sink) emit(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.b.WriteString(text)
+}
+
+func (s *sink) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+func TestFlushPassesOnEverythingBefore(t *testing.T) {
+	var out sink
+	s, err := New(out.emit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var want strings.Builder
+	for i := 0; i < 300; i++ {
+		line := fmt.Sprintf("%d %s\n", i, strings.Repeat("é☃𝄞", i))
+		want.WriteString(line)
+		fmt.Fprint(s.File(), line)
+		if i%7 == 0 {
+			if err := s.Flush(5 * time.Second); err != nil {
+				t.Fatal(err)
+			}
+			if out.text() != want.String() {
+				t.Fatalf("after line %d: text is missing or changed", i)
+			}
+		}
+	}
+}
+
+func TestPiecesAreWholeCharacters(t *testing.T) {
+	var mu sync.Mutex
+	var pieces []string
+	s, err := New(func(p string) { mu.Lock(); pieces = append(pieces, p); mu.Unlock() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, b := range []byte("a☃\x00b\xffc") {
+		s.File().Write([]byte{b})
+		time.Sleep(2 * time.Millisecond)
+	}
+	if err := s.Flush(5 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if got := strings.Join(pieces, ""); got != "a☃\x00b\uFFFDc" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestWritersAreNotMixedUp(t *testing.T) {
+	var out sink
+	s, err := New(out.emit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var wg sync.WaitGroup
+	for g := 0; g < 4; g++ {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for i := 0; i < 200; i++ {
+				fmt.Fprintf(s.File(), "<%d:%d>", g, i)
+				if i%50 == 0 {
+					if err := s.Flush(5 * time.Second); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	if err := s.Flush(5 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	got := out.text()
+	for g := 0; g < 4; g++ {
+		for i := 0; i < 200; i++ {
+			if !strings.Contains(got, fmt.Sprintf("<%d:%d>", g, i)) {
+				t.Fatalf("lost <%d:%d>", g, i)
+			}
+		}
+	}
+}
