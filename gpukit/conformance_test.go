@@ -14,7 +14,7 @@ import (
 // that feeds a sum is written float64(x*y), so that the Go compiler may not
 // fuse it either.
 
-func sq(x float64) float64 { return x * x }
+func sq(x float64) float64 { return float64(x * x) }
 
 func dist(lat1, lon1, lat2, lon2, s float64) float64 {
 	a := sq(math.Sin(0.008726645*(lat2-lat1))) +

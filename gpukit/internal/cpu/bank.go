@@ -31,6 +31,7 @@ type slots interface {
 	put(slot int32, i int, b ir.Bits)
 	alias(dst, src int32)
 	copy(dst, src int32, n int)
+	swap(dst, src int32, n int)
 	spread(dst, src int32, n int)
 	gather(dst, src int32, idx []int32)
 	scatter(dst, src int32, idx []int32)
@@ -158,6 +159,12 @@ func (b *bank[T]) copy(dst, src int32, n int) {
 		copy(d, s)
 	}
 	b.view[dst] = d
+}
+
+// swap moves what is in the buffer of src to dst by exchanging the buffers.
+func (b *bank[T]) swap(dst, src int32, n int) {
+	b.own[dst], b.own[src] = b.own[src], b.own[dst]
+	b.view[dst] = b.own[dst][:n]
 }
 
 // spread writes the one element of src to n lanes of dst.

@@ -168,6 +168,15 @@ func (d *describer) operation(x *inst) {
 	}
 	slots := []int32{x.a, x.b, x.c}
 	switch {
+	case x.first != nil:
+		args := []string{d.slot(ir.F64, x.a), d.slot(ir.F64, x.b), d.slot(ir.F64, x.c)}
+		op := [2]string{x.first.Op.String(), name}
+		if x.src.Op == ir.OpSub && x.src.Args[1] == x.first.Results[0] {
+			fmt.Fprintf(&d.b, "%s = %s %s, (%s %s, %s)\n", d.slot(ir.F64, x.d), op[1], args[2], op[0], args[0], args[1])
+		} else {
+			fmt.Fprintf(&d.b, "%s = %s (%s %s, %s), %s\n", d.slot(ir.F64, x.d), op[1], op[0], args[0], args[1], args[2])
+		}
+		return
 	case in.Op == ir.OpSelect:
 		slots = []int32{x.c, x.a, x.b}
 	case x.form == "sv":

@@ -194,26 +194,32 @@ func stepBranch(m *machine, x *inst) {
 	m.begin(&b.construct)
 	n := m.n[x.frame]
 	conds := m.banks[ir.Bool].(*bank[bool]).view[b.cond.slot]
+	then, els := &b.arms[0], &b.arms[1]
 	yes := n
-	if b.cond.one {
+	var t, e []int32 // the lanes of the arms, once they are known
+	switch {
+	case b.cond.one:
 		if !conds[0] {
 			yes = 0
 		}
-	} else {
-		conds = conds[:n]
-		yes = countTrue(conds)
+	case els.idle:
+		t = m.laneBuf[then.frame]
+		yes = listTrue(conds[:n], t)
+	default:
+		yes = countTrue(conds[:n])
+		if yes > 0 && yes < n {
+			t, e = m.laneBuf[then.frame], m.laneBuf[els.frame]
+			partition(conds[:n], t, e)
+		}
 	}
 	switch yes {
 	case n:
-		m.armAll(&b.arms[0], n)
+		m.armAll(then, n)
 	case 0:
-		m.armAll(&b.arms[1], n)
+		m.armAll(els, n)
 	default:
-		then, els := &b.arms[0], &b.arms[1]
-		t, e := m.laneBuf[then.frame], m.laneBuf[els.frame]
-		partition(conds, t, e)
 		m.armSome(then, t[:yes])
-		if !m.stop {
+		if !els.idle && !m.stop {
 			m.armSome(els, e[:n-yes])
 		}
 	}
@@ -244,6 +250,17 @@ func partition(conds []bool, t, e []int32) {
 		nt += y
 		ne += 1 - y
 	}
+}
+
+// listTrue lists the places that hold true in t, which has room for one more,
+// and counts them.
+func listTrue(conds []bool, t []int32) int {
+	n := 0
+	for i, c := range conds {
+		t[n] = int32(i)
+		n += int(bit(c))
+	}
+	return n
 }
 
 func stepLoop(m *machine, x *inst) {
@@ -285,6 +302,8 @@ func stepNext(m *machine, x *inst) {
 			b.copy(t.dst.slot, t.src.slot, 1)
 		case t.src.one:
 			b.spread(t.dst.slot, t.src.slot, n)
+		case t.swap:
+			b.swap(t.dst.slot, t.src.slot, n)
 		default:
 			b.copy(t.dst.slot, t.src.slot, n)
 		}

@@ -27,7 +27,8 @@ type inst struct {
 	loop       *loop
 	next       *next
 	src        *ir.Instr
-	form       string // for Describe
+	first      *ir.Instr // that src is fused with
+	form       string    // for Describe
 }
 
 // Frames that every plan has.
@@ -54,7 +55,10 @@ type body struct {
 }
 
 // transfer brings a value from a slot to another.
-type transfer struct{ dst, src ref }
+type transfer struct {
+	dst, src ref
+	swap     bool // src is not read any more: exchange the buffers
+}
 
 type branch struct {
 	construct
@@ -117,7 +121,9 @@ const (
 type slotInfo struct {
 	start, end int // positions; it holds its value between them
 	one, buf   bool
-	kept       bool // its buffer is its own
+	kept       bool // its buffer is found elsewhere: a result's, an operand's
+	alone      bool // it shares its buffer with nobody
+	last       int  // if not 0: where it is read last, though its buffer is taken longer
 }
 
 type frameInfo struct {
@@ -136,9 +142,11 @@ type planner struct {
 	pos    int
 	stack  []*construct
 	needed map[*ir.Region][]ir.Value
-	later  []func() // run at the end, when all intervals are known
-	exits  int      // leaves that end the function
-	weight float64  // how often the current code runs per lane, guessed
+	later  []func()             // run at the end, when all intervals are known
+	exits  int                  // leaves that end the function
+	fused  map[*ir.Instr]fusion // by second operation
+	inside map[*ir.Instr]bool   // first operations
+	weight float64              // how often the current code runs per lane, guessed
 }
 
 const forever = int(^uint(0) >> 1)
@@ -149,6 +157,8 @@ func newPlan(f *ir.Func, params []class) *plan {
 		of:     classify(f, params),
 		one:    make([]ref, len(f.Types)),
 		needed: map[*ir.Region][]ir.Value{},
+		fused:  map[*ir.Instr]fusion{},
+		inside: map[*ir.Instr]bool{},
 		weight: 1,
 	}
 	block := &frameInfo{id: frameBlock, slot: map[ir.Value]ref{}}
@@ -156,6 +166,7 @@ func newPlan(f *ir.Func, params []class) *plan {
 		p.params = append(p.params, p.outside(block, q.Value))
 	}
 	p.hoist(block)
+	p.findFusions()
 
 	p.fn = construct{id: p.construct(), outer: frameBlock}
 	for _, t := range f.Results {
@@ -305,7 +316,7 @@ func (p *planner) enter(b *body, outer *frameInfo, r *ir.Region) *frameInfo {
 		if _, ok := outer.slot[v]; !ok {
 			continue // a carried value of the loop that r is the body of
 		}
-		b.in = append(b.in, transfer{p.define(fr, v), outer.slot[v]})
+		b.in = append(b.in, transfer{dst: p.define(fr, v), src: outer.slot[v]})
 	}
 	fr.inherits = len(fr.all)
 	return fr
@@ -341,7 +352,7 @@ func (p *planner) region(fr *frameInfo, r *ir.Region, ofLoop bool) []inst {
 		case ir.OpUnreachable:
 			code = append(code, inst{run: stepUnreachable, frame: fr.id, check: true, src: in})
 		default:
-			if !p.of[in.Results[0]].hoisted() {
+			if !p.of[in.Results[0]].hoisted() && !p.inside[in] {
 				p.operation(&code, fr, in, p.define)
 			}
 		}
@@ -404,7 +415,8 @@ func (p *planner) end(k *construct, fr *frameInfo, in *ir.Instr) {
 	all, pos := slices.Clone(fr.all), p.pos
 	p.later = append(p.later, func() {
 		for _, r := range all {
-			if p.slotInfo(r).end > pos {
+			i := p.slotInfo(r)
+			if i.last > pos || i.last == 0 && i.end > pos {
 				k.live = append(k.live, r)
 			}
 		}
@@ -438,7 +450,7 @@ func (p *planner) loop(fr *frameInfo, in *ir.Instr) inst {
 	r := in.Regions[0]
 	inner := p.enter(&l.body, fr, r)
 	for i, v := range in.Carried {
-		l.carried = append(l.carried, transfer{p.define(inner, v), p.ref(fr, in.Args[i])})
+		l.carried = append(l.carried, transfer{dst: p.define(inner, v), src: p.ref(fr, in.Args[i])})
 	}
 	l.body.code = p.region(inner, r, true)
 	if t := r.Terminator(); t.Op == ir.OpYield {
@@ -450,7 +462,10 @@ func (p *planner) loop(fr *frameInfo, in *ir.Instr) inst {
 	for _, t := range l.body.in {
 		p.use(t.dst, p.pos)
 	}
-	for _, t := range l.carried {
+	for i, t := range l.carried {
+		if y := r.Terminator(); y.Op != ir.OpYield || y.Args[i] != in.Carried[i] {
+			p.slotInfo(t.dst).last = max(1, p.slotInfo(t.dst).end)
+		}
 		p.use(t.dst, p.pos)
 	}
 	p.settle(&l.body, inner)
@@ -462,6 +477,13 @@ func (p *planner) loop(fr *frameInfo, in *ir.Instr) inst {
 func (p *planner) next(fr *frameInfo, loop, yield *ir.Instr) inst {
 	n := &next{}
 	var lanes, ones []transfer
+	var swapped []ref
+	varying := 0 // carried values, which come behind the live-ins in fr.all
+	for _, c := range loop.Carried {
+		if p.of[c].varies() {
+			varying++
+		}
+	}
 	for i, c := range loop.Carried {
 		v := yield.Args[i]
 		if v == c {
@@ -472,13 +494,19 @@ func (p *planner) next(fr *frameInfo, loop, yield *ir.Instr) inst {
 		if slices.Contains(loop.Carried, v) && dst.one == src.one {
 			tmp := p.slot(dst.t, dst.one)
 			p.use(tmp, p.pos+1)
-			n.moves = append(n.moves, transfer{tmp, src})
+			n.moves = append(n.moves, transfer{dst: tmp, src: src})
 			src = tmp
 		}
 		if dst.one {
-			ones = append(ones, transfer{dst, src})
+			ones = append(ones, transfer{dst: dst, src: src})
 		} else {
-			lanes = append(lanes, transfer{dst, src})
+			t := transfer{dst: dst, src: src}
+			if k := slices.Index(fr.all, src); !src.one && k >= fr.inherits+varying && !slices.Contains(swapped, src) {
+				t.swap = true
+				swapped = append(swapped, src)
+				p.slotInfo(dst).alone, p.slotInfo(src).alone = true, true
+			}
+			lanes = append(lanes, t)
 		}
 	}
 	p.pos++
@@ -491,8 +519,13 @@ func (p *planner) operation(code *[]inst, fr *frameInfo, in *ir.Instr, define fu
 	res := in.Results[0]
 	varies := p.of[res].varies()
 	x := inst{frame: fr.id, src: in}
+	f, twice := p.fused[in]
+	vals := in.Args
+	if twice {
+		vals = f.args[:]
+	}
 	var args [3]ref
-	for i, a := range in.Args {
+	for i, a := range vals {
 		args[i] = p.ref(fr, a)
 	}
 	if !varies {
@@ -513,23 +546,25 @@ func (p *planner) operation(code *[]inst, fr *frameInfo, in *ir.Instr, define fu
 		t = args[0].t
 	}
 	x.t, x.u = uint8(t), uint8(t)
-	switch in.Op {
-	case ir.OpConvert:
+	switch op := in.Op; {
+	case twice:
+		x.run, x.first, x.form = f.run, f.first, "fused"
+	case op == ir.OpConvert:
 		x.u = uint8(p.f.Types[res])
 		x.run = conversions[x.u][t]
-	case ir.OpMath:
+	case op == ir.OpMath:
 		for i := range in.Args {
 			spread(i)
 		}
 		x.run = mathStep(in.Fn.Row())
-	case ir.OpSelect:
+	case op == ir.OpSelect:
 		for i := range in.Args {
 			spread(i)
 		}
 		x.t = uint8(args[1].t)
 		x.run = selections[x.t]
 		args[0], args[1], args[2] = args[1], args[2], args[0]
-	case ir.OpNeg, ir.OpNot:
+	case op == ir.OpNeg || op == ir.OpNot:
 		x.run = unaries[in.Op][t]
 	default:
 		forms := &binaries[in.Op][t]
@@ -550,7 +585,7 @@ func (p *planner) operation(code *[]inst, fr *frameInfo, in *ir.Instr, define fu
 		}
 	}
 	x.check = in.MayFault(p.f)
-	for i := range in.Args {
+	for i := range vals {
 		p.use(args[i], p.pos)
 	}
 	x.a, x.b, x.c = args[0].slot, args[1].slot, args[2].slot
@@ -624,14 +659,16 @@ func (p *planner) allocate() {
 				return false
 			})
 			var b int32
-			if n := len(free); n > 0 {
+			if n := len(free); n > 0 && !s.alone {
 				b, free = free[n-1], free[:n-1]
 			} else {
 				b = int32(p.buffers[t])
 				p.buffers[t]++
 			}
 			p.buffer[t][i] = b
-			busy = append(busy, held{b, s.end})
+			if !s.alone {
+				busy = append(busy, held{b, s.end})
+			}
 		}
 		bytes += p.buffers[t] * ir.Type(t).Size()
 	}

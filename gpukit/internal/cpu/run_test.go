@@ -398,8 +398,8 @@ func TestSharedWork(t *testing.T) {
 		l    *Launch
 		want Stats
 	}{
-		"arrays": {nil, Stats{PerLane: 18}},
-		"mesh":   {&mesh, Stats{Once: 2, PerRow: 7, PerColumn: 4, PerLane: 5}},
+		"arrays": {nil, Stats{PerLane: 15}},
+		"mesh":   {&mesh, Stats{Once: 2, PerRow: 7, PerColumn: 4, PerLane: 4}},
 	} {
 		got := p.Stats(c.l)
 		got.Buffers, got.Block = 0, 0
