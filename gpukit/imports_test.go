@@ -27,6 +27,10 @@ var policy = map[string][]string{
 	"gpukit/internal/frontend": {"gpukit/internal/ir", "gpukit/internal/libm"},
 	"gpukit/internal/cpu":      {"gpukit/internal/ir", "gpukit/internal/codegen/amd64", "gpukit/internal/libm"},
 
+	"gpukit/internal/ptx":           {},
+	"gpukit/internal/codegen/nvptx": {"gpukit/internal/ir", "gpukit/internal/ptx"},
+	"gpukit/internal/codegen/amd64": {"gpukit/internal/ir"},
+
 	// For tests alone.
 	"gpukit/internal/ir/irtest": {"gpukit/internal/ir"},
 

@@ -198,3 +198,13 @@ func BenchmarkTen(b *testing.B) {
 		mustRun(b, p, l)
 	}
 }
+
+// BenchmarkPlan makes the block program of a new kind of call.
+func BenchmarkPlan(b *testing.B) {
+	f := distance()
+	classes := []class{perRow, perLane, 0, 0, 0}
+	b.ReportAllocs()
+	for b.Loop() {
+		newPlan(f, classes)
+	}
+}

@@ -102,7 +102,7 @@ func (c *classifier) region(r *ir.Region) {
 			}
 		default:
 			k := c.args(in)
-			if !c.safe(in) {
+			if !c.safe(in) || slow(in) {
 				k |= anchored
 			}
 			c.join(in.Results[0], k)
@@ -123,6 +123,12 @@ func (c *classifier) safe(in *ir.Instr) bool {
 		return ok && int64(b) >= 0
 	}
 	return false
+}
+
+// slow reports whether the instruction takes time in proportion to an operand,
+// as Go's Bessel functions do: it must not run where control would not get.
+func slow(in *ir.Instr) bool {
+	return in.Op == ir.OpMath && (in.Fn.String() == "math.Jn" || in.Fn.String() == "math.Yn")
 }
 
 // escapesTo reports whether a region nested in r leaves the construct that r,

@@ -71,13 +71,28 @@ func (p *Program) Run(l Launch) error {
 		r = &run{}
 	}
 	r.prog, r.launch = p, l
-	err := r.execute()
-	r.launch, r.err, r.plan = Launch{}, nil, nil
+	err, good := r.safely()
+	if !good {
+		return err
+	}
+	r.launch, r.plan = Launch{}, nil
 	for i := range r.in {
 		r.in[i].gen = nil
 	}
 	p.runs.Put(r)
 	return err
+}
+
+// safely turns a panic of a generator, or our own, into an error; then r and its
+// machines are not used again.
+func (r *run) safely() (err error, good bool) {
+	defer func() {
+		if e := recover(); e != nil {
+			err, good = fmt.Errorf("cpu: internal error: %v", e), false
+		}
+	}()
+	err = r.execute()
+	return err, r.err == nil
 }
 
 func (r *run) execute() error {
@@ -194,7 +209,7 @@ func (r *run) layout() (int, error) {
 			o.strides[0] = 1
 		}
 	} else {
-		r.dims = r.dims[w:]
+		r.dims = r.dims[:copy(r.dims, r.dims[w:])]
 		for i := range ops {
 			o := r.operand(i)
 			o.strides = o.strides[w:]

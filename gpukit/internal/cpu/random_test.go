@@ -226,6 +226,9 @@ func TestRandom(t *testing.T) {
 		a := &author{dice: newDice(seed), faults: seed%2 == 0}
 		f := a.write(seed)
 		p := compile(t, f)
+		if seed%3 == 0 { // what the product runs
+			p = compile(t, ir.Optimize(f))
+		}
 		pollEvery = []float64{10e3, 1}[seed/2%2] // 1: all goroutines start at once
 		for k := range 3 {
 			l := a.launch(f, a.shape())

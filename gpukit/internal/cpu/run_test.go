@@ -2,7 +2,11 @@ package cpu
 
 import (
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"math"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -172,6 +176,21 @@ func TestLaunches(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestNothingEndlessIsHoisted: an operation that would take for ever on the
+// scalar argument stands where no lane gets.
+func TestNothingEndlessIsHoisted(t *testing.T) {
+	f := ir.NewFunc("bessel", ir.F64)
+	n, x := f.AddParam("n", ir.I64), f.AddParam("x", ir.F64)
+	b := ir.NewBuilder(f)
+	jn, _ := ir.LookupMath("math.Jn")
+	r := b.If(b.Op(ir.OpLt, n, i64(b, 100)), []ir.Type{ir.F64}, func() { b.Yield(b.Math(jn, n, b.Const(ir.F64, ir.FromF64(2)))) }, func() { b.Yield(x) })
+	b.Yield(r[0])
+	l := Launch{Shape: []int{300}, In: []Operand{{Type: ir.I64, Scalar: math.MaxInt64}, array(ir.F64, 300, nil)}, Out: results(f, 300)}
+	if err := compare(compile(t, f), l, evaluate(f, &l)); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -389,6 +408,56 @@ func TestWrongLaunches(t *testing.T) {
 	}
 }
 
+// TestFewAllocations: a warm small run makes no garbage, whatever the operands.
+func TestFewAllocations(t *testing.T) {
+	p := compile(t, distance())
+	l := Launch{Shape: []int{2, 5}, In: []Operand{{Type: ir.F64, Gen: steps{}, Strides: []int{1, 0}}, {Type: ir.F64, Data: make([]float64, 5), Strides: []int{0, 1}}, scalarF64(30), scalarF64(101), scalarF64(1)},
+		Out: []Operand{{Type: ir.F64, Data: make([]float64, 10), Strides: []int{5, 1}}}, Goroutines: 2, Cancelled: func() bool { return false }}
+	if n := testing.AllocsPerRun(100, func() {
+		if err := p.Run(l); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 2 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestProductsAreRounded reads the loops: no sum has a bare product as operand,
+// which the compiler of some targets would fuse.
+func TestProductsAreRounded(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no source", err)
+	}
+	sums := 0
+	for _, name := range files {
+		if name != "kernels.go" && name != "fuse.go" && name != "steps.go" {
+			continue
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			sum, ok := n.(*ast.BinaryExpr)
+			if !ok || sum.Op != token.ADD && sum.Op != token.SUB {
+				return true
+			}
+			sums++
+			for _, x := range []ast.Expr{sum.X, sum.Y} {
+				if m, ok := ast.Unparen(x).(*ast.BinaryExpr); ok && m.Op == token.MUL {
+					t.Errorf("%v: a product that is not rounded", set.Position(m.Pos()))
+				}
+			}
+			return true
+		})
+	}
+	if sums < 10 {
+		t.Errorf("only %d sums seen", sums)
+	}
+}
+
 // TestSharedWork checks what is computed how often.
 func TestSharedWork(t *testing.T) {
 	p := compile(t, distance())
@@ -405,6 +474,11 @@ func TestSharedWork(t *testing.T) {
 		got.Buffers, got.Block = 0, 0
 		if got != c.want {
 			t.Errorf("%s: %+v, want %+v\n%s", name, got, c.want, p.Describe(c.l))
+		}
+	}
+	for _, part := range []string{"once per run:", "once per column:", "once per row:", "per block:", "math.Atan2", "lat1, one value per row", "lon1, one value per column"} {
+		if !strings.Contains(p.Describe(&mesh), part) {
+			t.Errorf("no %q in\n%s", part, p.Describe(&mesh))
 		}
 	}
 	// The counter of a loop is one value even where lanes leave early.
