@@ -256,6 +256,10 @@ func TestExplain(t *testing.T) {
 			t.Errorf("the plan does not say %q:\n%s", w, s)
 		}
 	}
+	p, err = d.Explain(dist, lat, lon, 30.0, 101.0, 1.0)
+	if err != nil || !strings.Contains(p.Code, "once per row") || !strings.Contains(p.Code, "once per column") || !strings.Contains(p.Code, "one value per row") {
+		t.Errorf("the code for a mesh does not say what is computed once: %v\n%s", err, p)
+	}
 	if h := p.HTML(); !strings.Contains(h, "<table>") || !strings.Contains(h, "math.Atan2") {
 		t.Error(h)
 	}

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"gpunotes/gpukit/internal/ir"
@@ -47,14 +48,18 @@ func (p *Program) Stats(l *Launch) Stats {
 	return s
 }
 
-// planOf is the plan for a launch of l's shape and strides.
+// planOf is the plan for a launch of l's shape and strides; l may leave results
+// out.
 func (p *Program) planOf(l *Launch) *plan {
 	classes := make([]class, len(p.f.Params))
 	for i := range classes {
 		classes[i] = perRow | perLane
 	}
 	if l != nil {
-		r := &run{prog: p, launch: *l}
+		r := &run{prog: p, launch: *l, planning: true}
+		for _, t := range p.f.Results[min(len(l.Out), len(p.f.Results)):] {
+			r.launch.Out = append(slices.Clip(r.launch.Out), Operand{Type: t})
+		}
 		if total, err := r.layout(); err == nil && total > 0 {
 			r.classify(total)
 			classes = r.classes
