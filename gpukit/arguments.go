@@ -86,8 +86,8 @@ func toArgument(op string, pos int, name string, t ir.Type, x any) (argument, er
 			return refuse(err.Error(), "pass a rectangular slice of numbers")
 		}
 	}
-	if a.store == nil {
-		return refuse("the array was not made by gpukit", "make one with gpukit.FromSlice, Zeros, Linspace, ...")
+	if why := a.unusable(); why != "" {
+		return refuse(why, "make one with gpukit.FromSlice, Zeros, Linspace, ...")
 	}
 	if a.DType().ir() != t {
 		return refuse(fmt.Sprintf("the array's dtype is %v, the parameter's type is %v", a.DType(), t), fmt.Sprintf("pass it as .As(%s)", DType(t).constant()))

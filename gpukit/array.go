@@ -164,10 +164,14 @@ func MeshGrid(x, y *Array) (*Array, *Array) {
 	return x.Reshape(1, nx).BroadcastTo(ny, nx), y.Reshape(ny, 1).BroadcastTo(ny, nx)
 }
 
-// must panics with a ShapeError if a is nil.
+// must panics with a ShapeError if a is nil or its elements are gone.
 func (a *Array) must(op string) {
-	if a == nil {
-		panic(&ShapeError{Op: op, Detail: "the array is nil"})
+	why := "the array is nil"
+	if a != nil {
+		why = a.unusable()
+	}
+	if why != "" {
+		panic(&ShapeError{Op: op, Detail: why})
 	}
 }
 
@@ -198,7 +202,7 @@ func (a *Array) Size() int {
 
 // DType is the element type; 0 for a nil array.
 func (a *Array) DType() DType {
-	if a == nil {
+	if a == nil || a.store == nil {
 		return 0
 	}
 	return a.store.dtype()
@@ -289,6 +293,7 @@ func (a *Array) Float64s() []float64 {
 	if a == nil {
 		return nil
 	}
+	a.must("Float64s")
 	out := make([]float64, 0, a.Size())
 	if data, ok := sliceBehind(a.store).([]float64); ok && a.contiguous() {
 		return append(out, data[a.offset:a.offset+a.Size()]...)
@@ -298,13 +303,27 @@ func (a *Array) Float64s() []float64 {
 	return out
 }
 
-// Host returns an array with the elements of a in host memory: a itself where
-// they are there already.
-func (a *Array) Host() *Array { return a }
+// Host returns an array with the elements of a in host memory, independent of
+// any device: a itself where they are there already, else a copy.
+func (a *Array) Host() *Array {
+	if a == nil || a.home() == nil {
+		return a
+	}
+	a.must("Host")
+	return a.copy()
+}
 
-// Free gives back memory that a holds on a device. Host memory is left to the
-// garbage collector.
-func (a *Array) Free() {}
+// Free gives back the memory that a and its views hold on a device; they cannot
+// be used afterwards. Host memory is left to the garbage collector. Freeing
+// twice, or a nil array, does nothing.
+func (a *Array) Free() {
+	if a == nil {
+		return
+	}
+	if r, ok := a.store.(*resident); ok {
+		r.freed.Store(true)
+	}
+}
 
 // Reshape returns the elements of a, in C order, under another shape of the
 // same size; one dimension may be -1 and is inferred. It is a view where the

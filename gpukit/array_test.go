@@ -167,6 +167,19 @@ func TestReductions(t *testing.T) {
 	if m := FromSlice([]float64{0, math.Copysign(0, -1)}).Min(); !math.Signbit(m) {
 		t.Error("Min(0, -0) is +0")
 	}
+	same(t, "ArgMin", FromSlice([][]int{{3, 1}, {1, 2}}).ArgMin(), []int{0, 1})
+	same(t, "ArgMin NaN", FromSlice([]float64{-1, math.NaN(), -2, math.NaN()}).ArgMin(), []int{1})
+	same(t, "ArgMin zeros", FromSlice([]float64{0, math.Copysign(0, -1)}).ArgMin(), []int{1})
+	same(t, "ArgMin 0-d", Full(3).ArgMin(), []int{})
+	r := Arange(24).Reshape(2, 3, 4)
+	same(t, "Reduce 1", r.Reduce(1).Float64s(), []float64{12, 15, 18, 21, 48, 51, 54, 57})
+	same(t, "Reduce 0", r.Reduce(0).Shape(), []int{3, 4})
+	same(t, "Reduce of T", r.T().Reduce(2).At(3, 2), 34.0)
+	same(t, "Reduce int", FromSlice([][]uint8{{200, 100}}).Reduce(1).DType(), Uint64)
+	same(t, "Reduce int value", FromSlice([][]uint8{{200, 100}}).Reduce(1).Item(), 300.0)
+	same(t, "Reduce empty", Zeros(2, 0).Reduce(1).Float64s(), []float64{0, 0})
+	shapeError(t, "Reduce axis", func() { r.Reduce(3) }, "dimension 3", "(2, 3, 4)")
+	shapeError(t, "ArgMin of none", func() { Zeros(0).ArgMin() }, "(0,)")
 	shapeError(t, "Max of none", func() { Zeros(2, 0).Max() }, "(2, 0)")
 	// The tree is a function of the length alone: any view sums to the same bits.
 	x := make([]float64, 3000)

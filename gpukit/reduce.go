@@ -21,14 +21,13 @@ func (a *Array) Sum() float64 {
 	if a.Size() == 0 {
 		return 0
 	}
+	a.must("Sum")
 	t := a.DType()
 	if !t.ir().IsFloat() {
-		var sum ir.Bits
-		a.each(func(k int) { sum += a.store.bits(k) })
-		if t.ir().IsUnsigned() || t == Bool {
-			return float64(sum)
+		if t.ir().IsUnsigned() {
+			return float64(a.wrapSum())
 		}
-		return float64(int64(sum))
+		return float64(int64(a.wrapSum()))
 	}
 	var sums, group []float64
 	flush := func() {
@@ -103,4 +102,88 @@ func (a *Array) extreme(op string, o ir.Op) float64 {
 		best, first = b, false
 	})
 	return toFloat(t, best)
+}
+
+// ArgMin returns the index of the smallest element as Min finds it, the first
+// in C order if there are several; the first NaN if there is one. It panics with
+// a *ShapeError on an empty array.
+func (a *Array) ArgMin() []int {
+	a.must("ArgMin")
+	if a.Size() == 0 {
+		panic(&ShapeError{Op: "ArgMin", Detail: fmt.Sprintf("an array of shape %s has no elements", shape.Format(a.shape))})
+	}
+	t := a.DType().ir()
+	if t == ir.Bool {
+		t = ir.U8
+	}
+	var best ir.Bits
+	at, n := -1, 0
+	a.each(func(k int) {
+		b := a.store.bits(k)
+		if at < 0 || before(t, b, best) {
+			best, at = b, n
+		}
+		n++
+	})
+	idx := make([]int, len(a.shape))
+	for i := len(idx) - 1; i >= 0; i-- {
+		idx[i] = at % a.shape[i]
+		at /= a.shape[i]
+	}
+	return idx
+}
+
+// before reports whether x comes before y where NaN is least and -0 is below
+// +0.
+func before(t ir.Type, x, y ir.Bits) bool {
+	c, nan := ir.Compare(t, x, y)
+	switch {
+	case !nan && c != 0:
+		return c < 0
+	case !t.IsFloat():
+		return false
+	case !nan: // equal: only the sign of a zero can tell them apart
+		return math.Signbit(toFloat(DType(t), x)) && !math.Signbit(toFloat(DType(t), y))
+	}
+	return math.IsNaN(toFloat(DType(t), x)) && !math.IsNaN(toFloat(DType(t), y))
+}
+
+// Reduce returns the sums along one dimension, which is left out of the shape,
+// each as Sum gives it: float64 for float arrays, Int64 or Uint64 for integers,
+// Int64 for bools.
+func (a *Array) Reduce(axis int) *Array {
+	a.must("Reduce")
+	if axis < 0 || axis >= len(a.shape) {
+		panic(&ShapeError{Op: "Reduce", Detail: fmt.Sprintf("dimension %d of an array of shape %s", axis, shape.Format(a.shape))})
+	}
+	t := Float64
+	switch from := a.DType().ir(); {
+	case from.IsUnsigned():
+		t = Uint64
+	case !from.IsFloat():
+		t = Int64
+	}
+	rest := &Array{a.store, a.offset, without(a.shape, axis), without(a.strides, axis)}
+	out := makeStorage(t, rest.Size())
+	i := 0
+	rest.each(func(k int) {
+		line := &Array{a.store, k, []int{a.shape[axis]}, []int{a.strides[axis]}}
+		if t == Float64 {
+			out.setBits(i, ir.FromF64(line.Sum()))
+		} else {
+			out.setBits(i, line.wrapSum())
+		}
+		i++
+	})
+	return newArray(out, rest.shape)
+}
+
+func without(s []int, i int) []int {
+	return append(append([]int{}, s[:i]...), s[i+1:]...)
+}
+
+// wrapSum is the sum of integers or bools, modulo 2^64.
+func (a *Array) wrapSum() (sum ir.Bits) {
+	a.each(func(k int) { sum += a.store.bits(k) })
+	return sum
 }

@@ -40,6 +40,9 @@ func (a *Array) String() string {
 	if a == nil {
 		return "<nil *gpukit.Array>"
 	}
+	if why := a.unusable(); why != "" {
+		return "<" + why + ">"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %v array", shape.Format(a.shape), a.DType())
 	if a.Size() == 0 {
@@ -76,7 +79,7 @@ func (a *Array) text(b *strings.Builder, axis, k int) {
 // HTML returns the same as a table for the notebook: the last two dimensions as
 // rows and columns, of an array of higher rank the first such sheet.
 func (a *Array) HTML() string {
-	if a == nil {
+	if a == nil || a.unusable() != "" {
 		return "<pre>" + html.EscapeString(a.String()) + "</pre>"
 	}
 	sheet := a

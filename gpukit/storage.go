@@ -149,7 +149,7 @@ func bitsOf(v reflect.Value) ir.Bits {
 	return ir.FromF64(v.Float())
 }
 
-// slice returns the Go slice behind s, or nil for a generator.
+// sliceBehind returns the Go slice behind s, or nil for a generator.
 func sliceBehind(s storage) any {
 	if s, ok := s.(interface{ slice() any }); ok {
 		return s.slice()

@@ -18,6 +18,8 @@ type call struct {
 	prog *program
 	args []argument // parameters, then captured globals
 	loop []int      // loop dimensions
+
+	resident bool // some argument lives on the device, so the results do
 }
 
 // Vectorize calls fn once for every element and returns the results as one
@@ -38,7 +40,13 @@ func (d *Device) Vectorize(fn any, args ...any) (*Array, error) {
 	}
 	n, _ := shape.Size(c.loop)
 	out := newArray(makeStorage(DType(c.fn.source.Results[0]), n), c.loop)
-	return out, d.run(c, out)
+	if c.resident {
+		d.keep(out)
+	}
+	if err := d.run(c, out); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // prepare checks the arguments of a call and compiles its function.
@@ -67,6 +75,13 @@ func (d *Device) prepare(op string, fn any, args []any) (*call, error) {
 		a, err := toArgument(op, i+1, src.ParamNames[i], src.Params[i], x)
 		if err != nil {
 			return nil, err
+		}
+		if a.array != nil && a.array.home() != nil {
+			if home := a.array.home(); home != d.core {
+				return nil, &ArgumentError{Op: op, Arg: i + 1, Name: src.ParamNames[i],
+					Detail: fmt.Sprintf("the array is on device %s, the call on %s", home.name, d.name), Remedy: "pass it as .Host(), or Put it there"}
+			}
+			c.resident = true
 		}
 		c.args = append(c.args, a)
 		shapes = append(shapes, a.dims())

@@ -1,5 +1,7 @@
 // Package shape is the arithmetic of shapes and strides: broadcasting, views
-// and element counts, on plain ints. It knows no array, no dtype and no device.
+// and element counts, layout signatures and the walks they plan, and which
+// views share elements, on plain ints. It knows no array, no dtype and no
+// device.
 //
 // Strides count elements, not bytes; a stride may be zero (a broadcast
 // dimension) or negative (a reversed one).

@@ -1,0 +1,96 @@
+package gpukit
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"gpunotes/gpukit/internal/shape"
+)
+
+// resident is storage that belongs to a device: it lasts until Free or until
+// the device is closed. Views share it.
+type resident struct {
+	storage
+	home  *core
+	freed atomic.Bool
+}
+
+func (r *resident) slice() any { return sliceBehind(r.storage) }
+
+// gone says why the storage cannot be used any more, or "".
+func (r *resident) gone() string {
+	switch {
+	case r.freed.Load():
+		return "the array was freed"
+	case r.home.closed.Load():
+		return fmt.Sprintf("the array was on device %s, which is closed", r.home.name)
+	}
+	return ""
+}
+
+// home is the device on which a lives, nil for the host.
+func (a *Array) home() *core {
+	if r, ok := a.store.(*resident); ok {
+		return r.home
+	}
+	return nil
+}
+
+// unusable says why the elements of a are not there, or "".
+func (a *Array) unusable() string {
+	switch r, ok := a.store.(*resident); {
+	case a.store == nil:
+		return "the array was not made by gpukit"
+	case ok:
+		return r.gone()
+	}
+	return ""
+}
+
+// Put copies x to the device: an array, or a (nested) slice of numbers. Calls
+// with the copy as an argument leave their results on the device too. It is
+// freed by Free or when the device is closed.
+func (d *Device) Put(x any) (*Array, error) {
+	if err := d.usable("Put"); err != nil {
+		return nil, err
+	}
+	a, ok := x.(*Array)
+	switch {
+	case !ok:
+		var err error
+		if a, err = fromSlice(x); err != nil {
+			return nil, &ArgumentError{Op: "Put", Arg: 1, Detail: err.Error(), Remedy: "pass an array or a rectangular slice of numbers"}
+		}
+	case a == nil:
+		return nil, &ArgumentError{Op: "Put", Arg: 1, Detail: "the array is nil"}
+	case a.unusable() != "":
+		return nil, &ArgumentError{Op: "Put", Arg: 1, Detail: a.unusable()}
+	}
+	return d.keep(a.copy()), nil
+}
+
+// Empty returns an array of the given dtype and shape on the device. Its
+// elements are zero. The error is a *ShapeError or an *ArgumentError.
+func (d *Device) Empty(t DType, dims ...int) (*Array, error) {
+	if err := d.usable("Empty"); err != nil {
+		return nil, err
+	}
+	if !t.valid() {
+		return nil, &ArgumentError{Op: "Empty", Arg: 1, Detail: fmt.Sprintf("%v is not a dtype", t), Remedy: "use gpukit.Float64 and its kin"}
+	}
+	n, ok := shape.Size(dims)
+	if !ok {
+		return nil, &ShapeError{Op: "Empty", Detail: fmt.Sprintf("shape %s: dimensions must be >= 0 and their product must fit in an int", shape.Format(dims))}
+	}
+	return d.keep(newArray(makeStorage(t, n), dims)), nil
+}
+
+// keep makes the storage of a new array the device's.
+func (d *Device) keep(a *Array) *Array {
+	a.store = &resident{storage: a.store, home: d.core}
+	return a
+}
+
+// Sync waits until everything that was started on the device is done, and
+// returns the first error of it. On a CPU every call has waited already.
+func (d *Device) Sync() error { return d.usable("Sync") }
