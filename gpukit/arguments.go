@@ -8,46 +8,15 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"gpunotes/gpukit/internal/cpu"
 	"gpunotes/gpukit/internal/ir"
-	"gpunotes/gpukit/internal/shape"
 )
 
-// argument is one argument of a call: an array or a scalar.
-type argument struct {
-	array  *Array
-	scalar ir.Bits
-}
-
-// dims is the shape that the argument brings to the broadcast.
-func (a argument) dims() []int {
-	if a.array == nil {
-		return nil
+// toArgument takes x, the argument at position pos, for a parameter whose
+// elements are of type t: an array, or else a scalar.
+func toArgument(op string, pos int, name string, t ir.Type, x any) (a *Array, scalar ir.Bits, err error) {
+	refuse := func(detail, remedy string) (*Array, ir.Bits, error) {
+		return nil, 0, &ArgumentError{Op: op, Arg: pos, Name: name, Detail: detail, Remedy: remedy}
 	}
-	return a.array.shape
-}
-
-// operand is the argument as the engine walks it over the loop dimensions.
-func (a argument) operand(t ir.Type, loop []int) cpu.Operand {
-	if a.array == nil {
-		return cpu.Operand{Type: t, Scalar: a.scalar}
-	}
-	st, _ := shape.BroadcastStrides(a.array.shape, a.array.strides, loop)
-	o := cpu.Operand{Type: t, Offset: a.array.offset, Strides: st}
-	if g, ok := a.array.store.(*generator); ok {
-		o.Gen = g
-	} else {
-		o.Data = sliceBehind(a.array.store)
-	}
-	return o
-}
-
-// toArgument takes x, the argument at position pos, for a parameter of type t.
-func toArgument(op string, pos int, name string, t ir.Type, x any) (argument, error) {
-	refuse := func(detail, remedy string) (argument, error) {
-		return argument{}, &ArgumentError{Op: op, Arg: pos, Name: name, Detail: detail, Remedy: remedy}
-	}
-	var a *Array
 	switch v := x.(type) {
 	case nil:
 		return refuse("nil", "pass an array, a slice or a number")
@@ -60,7 +29,7 @@ func toArgument(op string, pos int, name string, t ir.Type, x any) (argument, er
 		a = &v
 	case float64: // the usual scalar, without reflection
 		if t == ir.F64 {
-			return argument{scalar: ir.FromF64(v)}, nil
+			return nil, ir.FromF64(v), nil
 		}
 	case mat.Matrix:
 		return refuse(fmt.Sprintf("a %T is not an array", x), "wrap it as gpukit.FromMatrix(m)")
@@ -76,12 +45,11 @@ func toArgument(op string, pos int, name string, t ir.Type, x any) (argument, er
 				}
 				return refuse(detail, fmt.Sprintf("convert it yourself, e.g. %v(x), or change the parameter's type", t))
 			}
-			return argument{scalar: b}, nil
+			return nil, b, nil
 		}
 		if v.Kind() != reflect.Slice {
 			return refuse(fmt.Sprintf("a %T is neither an array nor a slice nor a number", x), "pass a *gpukit.Array, a slice of numbers, or a number")
 		}
-		var err error
 		if a, err = fromSlice(x); err != nil {
 			return refuse(err.Error(), "pass a rectangular slice of numbers")
 		}
@@ -92,7 +60,7 @@ func toArgument(op string, pos int, name string, t ir.Type, x any) (argument, er
 	if a.DType().ir() != t {
 		return refuse(fmt.Sprintf("the array's dtype is %v, the parameter's type is %v", a.DType(), t), fmt.Sprintf("pass it as .As(%s)", DType(t).constant()))
 	}
-	return argument{array: a}, nil
+	return a, 0, nil
 }
 
 // fromSlice is FromSlice with its panic as an error.

@@ -58,3 +58,67 @@ func BenchmarkFirstCall(b *testing.B) {
 		sink = Must(MustOpen("parallel").Vectorize(dist, x, x, 30.0, 101.0, 1.0)).At(5)
 	}
 }
+
+// What one byte costs when it is not next to the other: MB/s counts the bytes of
+// memory that a call reads and writes.
+func BenchmarkOperands(b *testing.B) {
+	d := MustOpen("cpu")
+	const n = 1000
+	full := func() *Array { return Arange(n*n).Reshape(n, n).copy() }
+	x, y, out := full(), full(), full()
+	wide := Zeros(n, 2*n)
+	for _, c := range []struct {
+		name  string
+		x, y  *Array
+		bytes int64
+	}{
+		{"contiguous", x, y, 24 * n * n},
+		{"row", x, y.Slice(0, 0, 1, 1), 16 * n * n},
+		{"column", x, y.Slice(1, 0, 1, 1), 16 * n * n},
+		{"strided", x, wide.Slice(1, 0, 2*n, 2), 24 * n * n},
+		{"reversed", x, y.Slice(1, n-1, -n-1, -1), 24 * n * n},
+		{"transposed", x, y.T(), 24 * n * n},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(c.bytes)
+			for b.Loop() {
+				Must(d.Vectorize(add2, c.x, c.y, Out(out)))
+			}
+		})
+	}
+}
+
+// The asker's loops as one worker, as slices, and element by element, against
+// the same loops as compiled Go.
+func BenchmarkDiscount(b *testing.B) {
+	d := MustOpen("cpu")
+	multBy := Arange(20000).Reshape(4000, 5).copy()
+	discount := Arange(2000000).Reshape(100, 4000, 5).copy()
+	out := Zeros(100, 4000, 5)
+	b.Run("t14", func(b *testing.B) {
+		for b.Loop() {
+			Must(d.GUVectorize(cVestDiscount14, "(),(m,o),(n,m,o),(),() -> (n,m,o)", 100, multBy, discount, 5, 4000, Out(out)))
+		}
+	})
+	b.Run("t16", func(b *testing.B) {
+		for b.Loop() {
+			Must(d.GUVectorize(cVestDiscount16, "(m,o),(m,o),(),() -> (m,o)", multBy, discount, 5, 4000, Out(out)))
+		}
+	})
+	b.Run("vectorize", func(b *testing.B) {
+		for b.Loop() {
+			Must(d.Vectorize(product, multBy, discount, Out(out)))
+		}
+	})
+	b.Run("go", func(b *testing.B) {
+		m, x, z := multBy.Float64s(), discount.Float64s(), make([]float64, 2000000)
+		for b.Loop() {
+			for i := range 100 {
+				for j := range 20000 {
+					z[i*20000+j] = m[j] * x[i*20000+j]
+				}
+			}
+		}
+		sink = z[7]
+	})
+}

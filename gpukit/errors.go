@@ -83,15 +83,24 @@ func (e *CompileError) Error() string {
 // WorkerError says that the function failed for some element. The outputs of
 // the call are unspecified; the device and the next call are not affected.
 type WorkerError struct {
-	Func  string
-	Index []int    // the lowest failing element of the loop dimensions
-	Args  []string // the arguments of that element, as "name = value"
-	Err   error    // what failed and where, e.g. "cell 3:4:7: integer divide by zero"
+	Func   string
+	Index  []int    // the lowest failing element of the loop dimensions; nil of a Launch
+	Block  *Grid    // of a Launch: the position of the block
+	Thread *Block   // of a Launch: the position of the thread in it
+	Args   []string // the arguments of that element, as "name = value"
+	Err    error    // what failed and where, e.g. "cell 3:4:7: integer divide by zero"
 }
 
 // Error names the place, the fault and the element with its arguments.
 func (e *WorkerError) Error() string {
-	return fmt.Sprintf("gpukit: %v, at element %s with %s", e.Err, shape.Format(e.Index), strings.Join(e.Args, ", "))
+	at := "at element " + shape.Format(e.Index)
+	if e.Thread != nil {
+		at = fmt.Sprintf("at block %v, thread %v", *e.Block, *e.Thread)
+	}
+	if len(e.Args) > 0 {
+		at += " with " + strings.Join(e.Args, ", ")
+	}
+	return fmt.Sprintf("gpukit: %v, %s", e.Err, at)
 }
 
 // Unwrap returns Err.

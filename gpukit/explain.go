@@ -14,22 +14,24 @@ type Plan struct {
 	Func       string         // the function's name
 	Device     string         // the device with its settings
 	Engine     string         // what executes the kernel
+	Layout     string         // of GUVectorize
+	Grid       Grid           // of Launch
+	Block      Block          // of Launch
 	LoopDims   []int          // the shape over which workers are spread
 	Workers    int            // their number: one evaluation of the function each
 	Goroutines int            // at most so many run at the same time
-	Args       []PlanArgument // in the order of the parameters, captured variables last
-	Result     DType
-	BytesIn    int    // read from memory; numbers and generated arrays have none
-	BytesOut   int    // written
-	IR         string // the function in the intermediate representation, optimised
-	Code       string // what the engine executes
+	Args       []PlanArgument // parameters, captured variables, results
+	BytesIn    int            // read from memory; numbers and generated arrays have none
+	BytesOut   int            // written
+	IR         string         // the function in the intermediate representation, optimised
+	Code       string         // what the engine executes
 }
 
 // PlanArgument is one argument of the call that a Plan explains.
 type PlanArgument struct {
 	Name  string
 	DType DType
-	Kind  string // "array", "generated array", "number" or "captured variable"
+	Kind  string // "array", "generated array", "number", "captured variable" or "result"
 	Shape []int
 	Note  string // how it is walked, e.g. "contiguous" or "repeats along dimension 0"
 	Bytes int    // of memory read
@@ -38,64 +40,123 @@ type PlanArgument struct {
 // Explain compiles fn for the arguments as Vectorize would, runs nothing, and
 // says how it would run. The errors are those of Vectorize.
 func (d *Device) Explain(fn any, args ...any) (*Plan, error) {
-	c, err := d.prepare("Explain", fn, args)
+	return d.explainSpread("Explain", fn, nil, args)
+}
+
+// ExplainGU is Explain for GUVectorize.
+func (d *Device) ExplainGU(fn any, layout string, args ...any) (*Plan, error) {
+	return d.explainSpread("ExplainGU", fn, &layout, args)
+}
+
+// ExplainLaunch is Explain for Launch.
+func (d *Device) ExplainLaunch(kernel any, grid Grid, block Block, args ...any) (*Plan, error) {
+	c, err := d.launched("ExplainLaunch", kernel, grid, block, args)
 	if err != nil {
 		return nil, err
 	}
-	src := c.fn.source
+	p := d.plan(c)
+	p.Grid, p.Block = grid, block
+	return p, nil
+}
+
+func (d *Device) explainSpread(op string, fn any, layout *string, args []any) (*Plan, error) {
+	c, err := d.spread(op, fn, layout, anyNumber, args)
+	if err != nil {
+		return nil, err
+	}
+	p := d.plan(c)
+	if layout != nil {
+		p.Layout = *layout
+	}
+	return p, nil
+}
+
+// plan describes a call that is ready to run.
+func (d *Device) plan(c *call) *Plan {
 	p := &Plan{
 		Func:       c.fn.name,
 		Device:     d.String(),
 		Engine:     "portable: every operation over a block of elements, in Go",
 		LoopDims:   c.loop,
 		Goroutines: d.workers(),
-		Result:     DType(src.Results[0]),
 		IR:         c.prog.ir.String(),
 	}
-	l := d.launch(c, nil)
-	p.Code = c.prog.cpu.Describe(&l)
 	p.Workers, _ = shape.Size(c.loop)
-	p.BytesOut = p.Workers * p.Result.Size()
-	for i, t := range c.types() {
-		a := PlanArgument{Name: src.Func.Params[i].Name, DType: DType(t), Kind: "number", Note: "the same for every worker"}
-		if i >= len(src.Params) {
-			a.Kind = "captured variable"
+	for i := range c.args {
+		a := c.args[i].describe(c.loop)
+		if !c.args[i].written || c.grid.X == 0 {
+			p.BytesIn += a.Bytes
+		} else {
+			p.BytesOut += a.Bytes
 		}
-		if arr := c.args[i].array; arr != nil {
-			a.describe(arr, c.loop)
-		}
-		p.BytesIn += a.Bytes
 		p.Args = append(p.Args, a)
 	}
-	return p, nil
+	for i := range c.outs {
+		a := c.outs[i].describe(c.loop)
+		a.Kind = "result"
+		p.BytesOut += a.Bytes
+		p.Args = append(p.Args, a)
+	}
+	l := c.bind(d)
+	p.Code = c.prog.cpu.Describe(&l)
+	return p
 }
 
-func (p *PlanArgument) describe(a *Array, loop []int) {
-	p.Kind, p.Shape, p.Note = "array", a.Shape(), "strided"
+// describe says how the workers walk an argument or result.
+func (b *bound) describe(loop []int) PlanArgument {
+	p := PlanArgument{Name: b.name, Kind: "number", Note: "the same for every worker"}
+	if b.captured {
+		p.Kind = "captured variable"
+	}
+	if b.array == nil {
+		if len(b.types) != 1 {
+			p.Kind = fmt.Sprintf("%d numbers", len(b.types))
+		}
+		if len(b.types) > 0 {
+			p.DType = DType(b.types[0])
+		}
+		return p
+	}
+	a := b.array
+	p.DType, p.Shape = a.DType(), a.Shape()
+	if b.captured {
+		return p
+	}
+	p.Kind, p.Note = "array", "strided"
 	if a.contiguous() {
 		p.Note = "contiguous"
 	}
+	if b.indexed {
+		p.Note += fmt.Sprintf(", each worker sees %s", shape.Format(b.core))
+	}
 	var repeats []string
-	distinct := 1
-	st, _ := shape.BroadcastStrides(a.shape, a.strides, loop)
+	distinct, _ := shape.Size(b.core)
+	if !b.indexed {
+		distinct = 1
+	}
 	for i, n := range loop {
-		if st[i] == 0 && n > 1 {
+		if b.loop[i] == 0 && n > 1 {
 			repeats = append(repeats, fmt.Sprint(i))
 		} else {
 			distinct *= n
 		}
 	}
-	if len(repeats) == 1 {
-		p.Note = "repeats along dimension " + repeats[0]
-	} else if len(repeats) > 1 {
-		p.Note = "repeats along dimensions " + strings.Join(repeats, ", ")
+	switch {
+	case len(repeats) == 0:
+	case len(repeats) == len(loop):
+		p.Note += ", the same for every worker"
+	case len(repeats) == 1:
+		p.Note += ", repeats along dimension " + repeats[0]
+	default:
+		p.Note += ", repeats along dimensions " + strings.Join(repeats, ", ")
 	}
 	if g, ok := a.store.(*generator); ok {
 		p.Kind = "generated array"
 		p.Note = g.String() + ", " + p.Note
-		return
+		return p
 	}
 	p.Bytes = distinct * p.DType.Size()
+	return p
 }
 
 // bytes writes n in binary units, as nvprof does.
@@ -112,15 +173,22 @@ func bytes(n int) string {
 
 // rows are the facts of the plan, one a line.
 func (p *Plan) rows() [][2]string {
-	return [][2]string{
+	r := [][2]string{
 		{"function", p.Func},
 		{"device", p.Device},
 		{"engine", p.Engine},
-		{"loop dimensions", shape.Format(p.LoopDims)},
-		{"workers", p.workers()},
-		{"memory", fmt.Sprintf("%s read, %s written", bytes(p.BytesIn), bytes(p.BytesOut))},
-		{"result", fmt.Sprintf("%v %s", p.Result, shape.Format(p.LoopDims))},
 	}
+	switch {
+	case p.Layout != "":
+		r = append(r, [2]string{"layout", p.Layout})
+	case p.Grid.X > 0:
+		return append(r, [2]string{"grid, block", fmt.Sprintf("%v blocks of %v threads", p.Grid, p.Block)},
+			[2]string{"threads", p.workers()},
+			[2]string{"memory", fmt.Sprintf("%s read, %s written", bytes(p.BytesIn), bytes(p.BytesOut))})
+	}
+	return append(r, [2]string{"loop dimensions", shape.Format(p.LoopDims)},
+		[2]string{"workers", p.workers()},
+		[2]string{"memory", fmt.Sprintf("%s read, %s written", bytes(p.BytesIn), bytes(p.BytesOut))})
 }
 
 // workers does not name the number of processors: a plan reads the same on every

@@ -36,7 +36,6 @@ func newSession(t *testing.T) *session {
 		return v.ReflectValue(), v.IsValid()
 	})
 	old := host.Current()
-	host.Attach(host.Host{Source: s.nb})
 	t.Cleanup(func() { host.Attach(old) })
 	s.ir.DeclFunc("vectorize", func(fn interface{}, args ...interface{}) {
 		s.last, s.err = s.dev.Vectorize(fn, args...)
@@ -47,6 +46,7 @@ func newSession(t *testing.T) *session {
 // run executes each chunk of text in turn as one cell.
 func (s *session) run(chunks ...string) {
 	s.t.Helper()
+	host.Attach(host.Host{Source: s.nb}) // the test may have several
 	s.cell++
 	line := 1
 	for _, c := range chunks {

@@ -1,6 +1,9 @@
 package gpukit
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Option is a setting of a device, made by the functions that return one and
 // taken by Device.With.
@@ -11,18 +14,43 @@ type Option struct {
 // options are all settings; the zero value is the default. It is comparable:
 // part of the key under which compiled programs are kept.
 type options struct {
-	fastMath bool
+	fastMath          bool
+	unchecked         bool
+	oneWorkerPerSlice bool
+	sharedBytes       int
 }
 
 // FastMath allows results that differ in the last bits where that is faster. It
 // allows, it does not demand: a device without a faster way gives the same bits.
 func FastMath() Option { return Option{func(o *options) { o.fastMath = true }} }
 
+// Unchecked leaves out the checks of indices. An index out of range is then an
+// error without a position, or on a GPU undefined behaviour.
+func Unchecked() Option { return Option{func(o *options) { o.unchecked = true }} }
+
+// OneWorkerPerSlice keeps the loops of a function serial, one worker for each
+// slice that the layout of GUVectorize makes, as numba does.
+func OneWorkerPerSlice() Option { return Option{func(o *options) { o.oneWorkerPerSlice = true }} }
+
+// SharedBytes gives every block of a Launch n bytes of dynamic shared memory,
+// which simt.SharedFloat64 and its kin return as a slice; it begins as zeros. A
+// negative n counts as 0.
+func SharedBytes(n int) Option { return Option{func(o *options) { o.sharedBytes = max(n, 0) }} }
+
 // String lists the settings that are not the default.
 func (o options) String() string {
 	var s []string
 	if o.fastMath {
 		s = append(s, "FastMath()")
+	}
+	if o.unchecked {
+		s = append(s, "Unchecked()")
+	}
+	if o.oneWorkerPerSlice {
+		s = append(s, "OneWorkerPerSlice()")
+	}
+	if o.sharedBytes > 0 {
+		s = append(s, fmt.Sprintf("SharedBytes(%d)", o.sharedBytes))
 	}
 	return strings.Join(s, ", ")
 }

@@ -192,6 +192,7 @@ func compileError(name string, err error) error {
 // program returns the code of f for this device and its settings.
 func (d *Device) program(f *function) (*program, error) {
 	key := programKey{f.source.Key, d.options}
+	key.options.sharedBytes = 0 // the launch's, not the code's
 	d.mu.Lock()
 	p := d.programs.programs[key]
 	if p == nil {
@@ -204,6 +205,9 @@ func (d *Device) program(f *function) (*program, error) {
 	d.mu.Unlock()
 	p.once.Do(func() {
 		p.ir = ir.Optimize(f.source.Func)
+		if d.options.unchecked {
+			ir.DropBounds(p.ir)
+		}
 		if p.err = ir.Verify(p.ir); p.err == nil {
 			p.cpu, p.err = cpu.Compile(p.ir)
 		}

@@ -1,184 +1,95 @@
 package gpukit
 
 import (
-	"errors"
 	"fmt"
 
-	"gpunotes/gpukit/host"
-	"gpunotes/gpukit/internal/cpu"
-	"gpunotes/gpukit/internal/ir"
-	"gpunotes/gpukit/internal/shape"
+	"gpunotes/gpukit/internal/frontend"
 )
 
-// call is a call of a vectorized function that was checked and compiled, ready
-// to run or to be explained.
-type call struct {
-	op   string
-	fn   *function
-	prog *program
-	args []argument // parameters, then captured globals
-	loop []int      // loop dimensions
-
-	resident bool // some argument lives on the device, so the results do
-}
-
 // Vectorize calls fn once for every element and returns the results as one
-// array. fn is a Go function with parameters and one result of scalar types.
+// array. fn is a Go function with parameters and one result of scalar types;
+// structs and fixed arrays are taken by value, the same for every element.
 // There is one argument for each parameter: an array or a (nested) Go slice of
 // the parameter's dtype, or a number, which is converted if its value is exactly
 // representable. Arrays are broadcast by numpy's rule: shapes are aligned at the
 // last dimension and dimensions of size 1 repeat; the result has the common
-// shape, and is 0-d if all arguments are numbers.
+// shape, and is 0-d if all arguments are numbers. A last argument Out(a) takes
+// the result; a function of several results needs one, and the first is
+// returned.
+//
+// Results are where the arguments are: on the device if one of them is, else in
+// host memory.
 //
 // The error is a *CompileError if fn is outside the kernel language, an
 // *ArgumentError or *ShapeError if the arguments do not fit, a *WorkerError if
 // fn failed for an element, ErrInterrupted if the user pressed Stop.
 func (d *Device) Vectorize(fn any, args ...any) (*Array, error) {
-	c, err := d.prepare("Vectorize", fn, args)
+	out, err := d.spreadAndRun("Vectorize", fn, nil, 1, args)
 	if err != nil {
 		return nil, err
 	}
-	n, _ := shape.Size(c.loop)
-	out := newArray(makeStorage(DType(c.fn.source.Results[0]), n), c.loop)
-	if c.resident {
-		d.keep(out)
-	}
-	if err := d.run(c, out); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out[0].array, nil
 }
 
-// prepare checks the arguments of a call and compiles its function.
-func (d *Device) prepare(op string, fn any, args []any) (*call, error) {
-	if err := d.usable(op); err != nil {
-		return nil, err
-	}
-	f, err := d.function(fn)
+// Vectorize2 is Vectorize for functions of two results.
+func (d *Device) Vectorize2(fn any, args ...any) (*Array, *Array, error) {
+	out, err := d.spreadAndRun("Vectorize2", fn, nil, 2, args)
 	if err != nil {
-		var ce *CompileError
-		if errors.As(err, &ce) {
-			return nil, err
-		}
-		return nil, fmt.Errorf("gpukit.%s: %w", op, err)
+		return nil, nil, err
 	}
-	src := f.source
-	if n := len(src.Results); n != 1 {
-		return nil, &ArgumentError{Op: op, Detail: fmt.Sprintf("%s returns %d values", f.name, n), Remedy: "return exactly one number or bool"}
-	}
-	if len(args) != len(src.Params) {
-		return nil, &ArgumentError{Op: op, Detail: fmt.Sprintf("%s takes %s, got %d", f.name, parameters(src.ParamNames), len(args))}
-	}
-	c := &call{op: op, fn: f, args: make([]argument, 0, len(src.Func.Params))}
-	shapes := make([][]int, 0, len(args))
-	for i, x := range args {
-		a, err := toArgument(op, i+1, src.ParamNames[i], src.Params[i], x)
-		if err != nil {
-			return nil, err
-		}
-		if a.array != nil && a.array.home() != nil {
-			if home := a.array.home(); home != d.core {
-				return nil, &ArgumentError{Op: op, Arg: i + 1, Name: src.ParamNames[i],
-					Detail: fmt.Sprintf("the array is on device %s, the call on %s", home.name, d.name), Remedy: "pass it as .Host(), or Put it there"}
-			}
-			c.resident = true
-		}
-		c.args = append(c.args, a)
-		shapes = append(shapes, a.dims())
-	}
-	if err := c.capture(); err != nil {
-		return nil, err
-	}
-	loop, conflict := shape.Broadcast(shapes...)
-	if conflict != nil {
-		return nil, c.conflict(conflict)
-	}
-	if _, ok := shape.Size(loop); !ok {
-		return nil, &ShapeError{Op: op, Detail: fmt.Sprintf("the arguments broadcast to shape %s, which is too large", shape.Format(loop))}
-	}
-	c.loop = loop
-	c.prog, err = d.program(f)
-	return c, err
+	return out[0].array, out[1].array, nil
 }
 
-func parameters(names []string) string {
-	switch len(names) {
+// GUVectorize calls fn once for every slice of its arguments. layout says, in
+// numpy's signature grammar, which dimensions of each argument one call sees: in
+// "(m,n),(n)->(m)" the first argument brings a matrix, the second a vector, and
+// the result is a vector; names are sizes that must agree. These core dimensions
+// are the last ones of the arguments; all others, the loop dimensions, are
+// broadcast, and there is one worker for each element of them.
+//
+// A parameter with core dimensions is a slice with as many [] ([][]float64 for
+// two); one without, "()", is a number, or a slice of one element. Results are
+// the last parameters, which the function writes; they begin as zeros, or with
+// Out as what is there. If every result is "()", the function may return them
+// instead.
+//
+// The errors are those of Vectorize; a layout that cannot be parsed is an
+// *ArgumentError with the position.
+func (d *Device) GUVectorize(fn any, layout string, args ...any) (*Array, error) {
+	out, err := d.spreadAndRun("GUVectorize", fn, &layout, 1, args)
+	if err != nil {
+		return nil, err
+	}
+	return out[0].array, nil
+}
+
+// GUVectorize2 is GUVectorize for two results.
+func (d *Device) GUVectorize2(fn any, layout string, args ...any) (*Array, *Array, error) {
+	out, err := d.spreadAndRun("GUVectorize2", fn, &layout, 2, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	return out[0].array, out[1].array, nil
+}
+
+func (d *Device) spreadAndRun(op string, fn any, layout *string, n int, args []any) ([]bound, error) {
+	c, err := d.spread(op, fn, layout, n, args)
+	if err != nil {
+		return nil, err
+	}
+	return c.outs, d.run(c)
+}
+
+func parameters(ps []frontend.Param) string {
+	switch len(ps) {
 	case 0:
 		return "no arguments"
 	case 1:
-		return fmt.Sprintf("1 argument (%s)", names[0])
+		return fmt.Sprintf("1 argument (%s)", ps[0].Name)
 	}
-	s := names[0]
-	for _, n := range names[1:] {
-		s += ", " + n
+	s := ps[0].Name
+	for _, p := range ps[1:] {
+		s += ", " + p.Name
 	}
-	return fmt.Sprintf("%d arguments (%s)", len(names), s)
-}
-
-// capture reads the notebook variables that the function uses.
-func (c *call) capture() error {
-	src := c.fn.source
-	for i, name := range src.Captured {
-		p := src.Func.Params[len(src.Params)+i]
-		d, ok := c.fn.scope.Lookup(name)
-		if !ok || !d.Value.IsValid() || dtypeOfKind(d.Value.Kind()).ir() != src.Func.Types[p.Value] {
-			return &ArgumentError{Op: c.op, Name: name, Detail: fmt.Sprintf("the variable %s, which %s uses, is no longer a %v", name, c.fn.name, src.Func.Types[p.Value]), Remedy: "run the cell of the function again"}
-		}
-		c.args = append(c.args, argument{scalar: bitsOf(d.Value)})
-	}
-	return nil
-}
-
-// conflict says which arguments do not broadcast.
-func (c *call) conflict(x *shape.Conflict) error {
-	names := c.fn.source.ParamNames
-	return &ShapeError{Op: c.op, Detail: fmt.Sprintf(
-		"arguments %d (%s) of shape %s and %d (%s) of shape %s do not broadcast: dimension %d from the end has sizes %d and %d, which must be equal or 1",
-		x.First+1, names[x.First], shape.Format(c.args[x.First].dims()), x.Second+1, names[x.Second], shape.Format(c.args[x.Second].dims()),
-		x.FromEnd, x.FirstSize, x.SecondSize)}
-}
-
-func (c *call) types() []ir.Type {
-	f := c.fn.source.Func
-	t := make([]ir.Type, len(f.Params))
-	for i, p := range f.Params {
-		t[i] = f.Types[p.Value]
-	}
-	return t
-}
-
-// launch describes the run of the call to the engine; out may be nil.
-func (d *Device) launch(c *call, out *Array) cpu.Launch {
-	l := cpu.Launch{
-		Shape:      c.loop,
-		In:         make([]cpu.Operand, len(c.args)),
-		Goroutines: d.workers(),
-		Cancelled:  host.Current().Interrupted,
-	}
-	for i, t := range c.types() {
-		l.In[i] = c.args[i].operand(t, c.loop)
-	}
-	if out != nil {
-		l.Out = []cpu.Operand{argument{array: out}.operand(out.DType().ir(), c.loop)}
-	}
-	return l
-}
-
-// run runs the call into out.
-func (d *Device) run(c *call, out *Array) error {
-	err := c.prog.cpu.Run(d.launch(c, out))
-	var failed *cpu.WorkerError
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, cpu.ErrCancelled):
-		return ErrInterrupted
-	case errors.As(err, &failed):
-		e := &WorkerError{Func: c.fn.name, Index: failed.Index, Err: failed.Err}
-		for i, p := range c.fn.source.Func.Params {
-			e.Args = append(e.Args, p.Name+" = "+ir.FormatBits(c.fn.source.Func.Types[p.Value], failed.Args[i]))
-		}
-		return e
-	}
-	return fmt.Errorf("gpukit.%s: %w", c.op, err)
+	return fmt.Sprintf("%d arguments (%s)", len(ps), s)
 }

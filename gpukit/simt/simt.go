@@ -1,10 +1,18 @@
-// Package simt is what a kernel can ask about its place on a GPU: the
-// coordinates of the thread in its block and of the block in the grid, and the
-// barrier of a block.
+// Package simt is what a kernel can say and ask as one thread of a GPU: the
+// coordinates of the thread in its block and of the block in the grid,
+// barriers, shared memory, atomic operations, the exchange of values inside a
+// warp, and random numbers that need no state.
 //
 // The functions have a meaning only inside a kernel, where the compiler takes
-// their place. Called by ordinary Go they panic and say so.
+// their place. Called by ordinary Go they panic and say so; the random numbers
+// alone are computed there too.
 package simt
+
+import "gpunotes/gpukit/internal/libm"
+
+// WarpSize is the number of lanes of a warp: consecutive threads of a block,
+// x the fastest.
+const WarpSize = 32
 
 // Dim3 is a position or a size in up to three dimensions, x the fastest.
 type Dim3 struct {
@@ -33,9 +41,55 @@ func Grid2() (x, y int) { d := outside[Dim3]("Grid2"); return d.X, d.Y }
 // Grid3 is the position of the thread in the whole grid along x, y and z.
 func Grid3() (x, y, z int) { d := outside[Dim3]("Grid3"); return d.X, d.Y, d.Z }
 
+// LaneID is the position of the thread in its warp, 0 to WarpSize-1.
+func LaneID() int { return outside[int]("LaneID") }
+
 // SyncThreads waits until every thread of the block has arrived; all threads of
-// a block must arrive at the same one.
+// a block must arrive at the same one. Threads that have left the kernel do not
+// count.
 func SyncThreads() { outside[int]("SyncThreads") }
+
+// SyncWarp waits until every thread of the warp has arrived.
+func SyncWarp() { outside[int]("SyncWarp") }
+
+// Shared says that an array is one for the whole block instead of one for each
+// thread: var tile [256]float64; simt.Shared(&tile). The argument is the
+// address of a local array that is declared without a value; what it holds at
+// first is undefined.
+func Shared(array any) { outside[int]("Shared") }
+
+// SharedFloat32 is the block's dynamic shared memory, whose size the launch gives,
+// as float32s. A kernel uses it as one type only. What it holds at first is
+// undefined.
+func SharedFloat32() []float32 { return outside[[]float32]("SharedFloat32") }
+
+// SharedFloat64 is the block's dynamic shared memory, whose size the launch gives,
+// as float64s. A kernel uses it as one type only. What it holds at first is
+// undefined.
+func SharedFloat64() []float64 { return outside[[]float64]("SharedFloat64") }
+
+// SharedInt32 is the block's dynamic shared memory, whose size the launch gives,
+// as int32s. A kernel uses it as one type only. What it holds at first is
+// undefined.
+func SharedInt32() []int32 { return outside[[]int32]("SharedInt32") }
+
+// SharedInt64 is the block's dynamic shared memory, whose size the launch gives,
+// as int64s. A kernel uses it as one type only. What it holds at first is
+// undefined.
+func SharedInt64() []int64 { return outside[[]int64]("SharedInt64") }
+
+// Philox4x32 is the counter-based generator Philox4x32-10: four random words
+// for each counter and key. It has no state and can be called anywhere.
+func Philox4x32(counter [4]uint32, key [2]uint32) [4]uint32 { return libm.Philox4x32(counter, key) }
+
+// UniformFloat64 is random number index of the sequence that seed names,
+// uniform in [0, 1). It has no state and can be called anywhere.
+func UniformFloat64(seed, index uint64) float64 { return libm.UniformFloat64(seed, index) }
+
+// NormFloat64 is random number index of the sequence that seed names, normal
+// with mean 0 and standard deviation 1. It has no state and can be called
+// anywhere.
+func NormFloat64(seed, index uint64) float64 { return libm.NormFloat64(seed, index) }
 
 func outside[T any](name string) T {
 	panic("simt." + name + " was called outside a kernel: only a function that runs on a device has a thread")

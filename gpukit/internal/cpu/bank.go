@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"reflect"
 
 	"gpunotes/gpukit/internal/ir"
 )
@@ -12,10 +13,12 @@ import (
 // another slot's buffer, or an operand itself.
 type bank[T element] struct {
 	view [][]T
-	own  [][]T // the buffer
-	home [][]T // own as the plan has it; results are bound over it for a while
-	in   [][]T // data, by parameter
-	out  [][]T // data, by result
+	own  [][]T     // the buffer
+	home [][]T     // own as the plan has it; results are bound over it for a while
+	in   [][]T     // data, by parameter
+	out  [][]T     // data, by result
+	mem  [][]T     // by memory of the function
+	base []uintptr // of mem, in elements
 	from func(ir.Bits) T
 	to   func(T) ir.Bits
 }
@@ -48,35 +51,40 @@ type slots interface {
 	store(slot int32, result, off, stride, at, n int)
 	at(param, off int) ir.Bits
 	same(param, off, result, outOff int) bool
+
+	bindMem(mem int, data any) (ok bool)
+	makeMem(mem, n int)
+	fillMem(mem int, data []ir.Bits)
+	clearMem(mem int)
 }
 
 // move fills the place of a lane that left.
 type move struct{ to, from int32 }
 
-func newSlots(t ir.Type, slots, params, results int) slots {
+func newSlots(t ir.Type, slots, params, results, mems int) slots {
 	switch t {
 	case ir.Bool:
-		return newBank(slots, params, results, func(b ir.Bits) bool { return b != 0 }, ir.FromBool)
+		return newBank(slots, params, results, mems, func(b ir.Bits) bool { return b != 0 }, ir.FromBool)
 	case ir.I8:
-		return newBank(slots, params, results, fromInt[int8], toInt[int8])
+		return newBank(slots, params, results, mems, fromInt[int8], toInt[int8])
 	case ir.I16:
-		return newBank(slots, params, results, fromInt[int16], toInt[int16])
+		return newBank(slots, params, results, mems, fromInt[int16], toInt[int16])
 	case ir.I32:
-		return newBank(slots, params, results, fromInt[int32], toInt[int32])
+		return newBank(slots, params, results, mems, fromInt[int32], toInt[int32])
 	case ir.I64:
-		return newBank(slots, params, results, fromInt[int64], toInt[int64])
+		return newBank(slots, params, results, mems, fromInt[int64], toInt[int64])
 	case ir.U8:
-		return newBank(slots, params, results, fromInt[uint8], toInt[uint8])
+		return newBank(slots, params, results, mems, fromInt[uint8], toInt[uint8])
 	case ir.U16:
-		return newBank(slots, params, results, fromInt[uint16], toInt[uint16])
+		return newBank(slots, params, results, mems, fromInt[uint16], toInt[uint16])
 	case ir.U32:
-		return newBank(slots, params, results, fromInt[uint32], toInt[uint32])
+		return newBank(slots, params, results, mems, fromInt[uint32], toInt[uint32])
 	case ir.U64:
-		return newBank(slots, params, results, fromInt[uint64], toInt[uint64])
+		return newBank(slots, params, results, mems, fromInt[uint64], toInt[uint64])
 	case ir.F32:
-		return newBank(slots, params, results, ir.ToF32, ir.FromF32)
+		return newBank(slots, params, results, mems, ir.ToF32, ir.FromF32)
 	}
-	return newBank(slots, params, results, ir.ToF64, ir.FromF64)
+	return newBank(slots, params, results, mems, ir.ToF64, ir.FromF64)
 }
 
 func fromInt[T integer](b ir.Bits) T { return T(b) }
@@ -88,10 +96,16 @@ func toInt[T integer](x T) ir.Bits {
 	return ir.Bits(x)
 }
 
-func newBank[T element](n, params, results int, from func(ir.Bits) T, to func(T) ir.Bits) *bank[T] {
-	all := make([][]T, 3*n+params+results)
-	return &bank[T]{view: all[:n:n], own: all[n : 2*n : 2*n], home: all[2*n : 3*n : 3*n],
-		in: all[3*n : 3*n+params : 3*n+params], out: all[3*n+params:], from: from, to: to}
+func newBank[T element](n, params, results, mems int, from func(ir.Bits) T, to func(T) ir.Bits) *bank[T] {
+	all := make([][]T, 3*n+params+results+mems)
+	b := &bank[T]{from: from, to: to, base: make([]uintptr, mems)}
+	for _, part := range []struct {
+		s *[][]T
+		n int
+	}{{&b.view, n}, {&b.own, n}, {&b.home, n}, {&b.in, params}, {&b.out, results}, {&b.mem, mems}} {
+		*part.s, all = all[:part.n:part.n], all[part.n:]
+	}
+	return b
 }
 
 // allot gives every slot its buffer of n elements by number; -1 is none, and -2
@@ -271,6 +285,34 @@ func (b *bank[T]) at(param, off int) ir.Bits { return b.to(b.in[param][off]) }
 func (b *bank[T]) same(param, off, result, outOff int) bool {
 	return &b.in[param][off] == &b.out[result][outOff]
 }
+
+// bindMem takes the data of a Global memory.
+func (b *bank[T]) bindMem(mem int, data any) bool {
+	d, ok := data.([]T)
+	b.mem[mem] = d
+	if len(d) > 0 {
+		v := reflect.ValueOf(d)
+		b.base[mem] = v.Pointer() / v.Type().Elem().Size()
+	}
+	return ok
+}
+
+// makeMem gives a memory of our own n elements, whatever is in them.
+func (b *bank[T]) makeMem(mem, n int) {
+	if cap(b.mem[mem]) < n {
+		b.mem[mem] = make([]T, n)
+	}
+	b.mem[mem] = b.mem[mem][:n]
+}
+
+func (b *bank[T]) fillMem(mem int, data []ir.Bits) {
+	b.makeMem(mem, len(data))
+	for i, x := range data {
+		b.mem[mem][i] = b.from(x)
+	}
+}
+
+func (b *bank[T]) clearMem(mem int) { clear(b.mem[mem]) }
 
 // typeRange gives the bounds that truncate needs.
 func typeRange[D integer]() (lo, hi float64, low, high D) {

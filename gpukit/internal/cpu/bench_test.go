@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -201,10 +202,85 @@ func BenchmarkTen(b *testing.B) {
 
 // BenchmarkPlan makes the block program of a new kind of call.
 func BenchmarkPlan(b *testing.B) {
-	f := distance()
-	classes := []class{perRow, perLane, 0, 0, 0}
+	p := compile(b, distance())
+	classes := []class{perRow, perLane | ragged, 0, 0, 0}
 	b.ReportAllocs()
 	for b.Loop() {
-		newPlan(f, classes)
+		newPlan(p, classes)
 	}
+}
+
+// BenchmarkSlices is a product of 2 million elements as loops over slices.
+func BenchmarkSlices(b *testing.B) {
+	const n = 2_000_000
+	f := ir.Optimize(product())
+	p := compile(b, f)
+	x, y := floats64(n, func(i int) float64 { return float64(i) }), floats64(n, func(i int) float64 { return float64(n - i) })
+	out, outGo := make([]float64, n), make([]float64, n)
+	for _, workers := range []int{1, 100, 4000, n} {
+		b.Run(fmt.Sprint(workers), func(b *testing.B) {
+			l := slicesOf(f, n, workers, x, y, out)
+			ratio(b, n, func() { mustRun(b, p, l) }, func() {
+				for i := range outGo {
+					outGo[i] = x[i] * y[i]
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkReduction(b *testing.B) {
+	const n = 2_000_000
+	f := ir.Optimize(reduction())
+	p := compile(b, f)
+	x := floats64(n, func(i int) float64 { return float64(i % 97) })
+	for _, threads := range []int{32, 256, 1024} {
+		b.Run(fmt.Sprint(threads), func(b *testing.B) {
+			out, sum := []float64{0}, 0.0
+			l := grid2(f, [2]int{n / threads / 8, 1}, [2]int{threads, 1}, [][]int{{n}, {1}})
+			l.Mems, l.Goroutines, l.DynamicShared = []any{x, out}, 1, threads
+			ratio(b, n, func() { mustRun(b, p, l) }, func() {
+				for _, v := range x {
+					sum += v
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkMatrixProduct(b *testing.B) {
+	const n = 256
+	f := ir.Optimize(tiled(16))
+	p := compile(b, f)
+	x, y, out := make([]float32, n*n), make([]float32, n*n), make([]float32, n*n)
+	l := grid2(f, [2]int{n / 16, n / 16}, [2]int{16, 16}, [][]int{{n, n}, {n, n}, {n, n}})
+	l.Mems, l.Goroutines = []any{x, y, out}, 1
+	ratio(b, n*n*n, func() { mustRun(b, p, l) }, func() {
+		for i := range n {
+			for j := range n {
+				var s float32
+				for k := range n {
+					s += x[i*n+k] * y[k*n+j]
+				}
+				out[i*n+j] = s
+			}
+		}
+	})
+}
+
+func BenchmarkHistogram(b *testing.B) {
+	const n = 2_000_000
+	f := ir.Optimize(histogram())
+	p := compile(b, f)
+	x, bins := make([]uint8, n), make([]int32, 256)
+	for i := range x {
+		x[i] = uint8(i * i / 7)
+	}
+	l := grid2(f, [2]int{100, 1}, [2]int{256, 1}, [][]int{{n}, {256}})
+	l.Mems, l.Goroutines = []any{x, bins}, 1
+	ratio(b, n, func() { mustRun(b, p, l) }, func() {
+		for _, v := range x {
+			bins[v]++
+		}
+	})
 }

@@ -3,13 +3,16 @@ package cpu
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"reflect"
+	"sort"
 	"testing"
 
 	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/ir/irtest"
 )
+
+var specials = irtest.Specials
 
 // The oracle of these tests is ir.Evaluator, worker by worker.
 
@@ -52,30 +55,6 @@ func get(data any, t ir.Type, i int) ir.Bits {
 		return ir.Bits(v.Int())
 	}
 	return v.Uint()
-}
-
-// specials are the values of a type at which operations change.
-func specials(t ir.Type) []ir.Bits {
-	switch {
-	case t == ir.Bool:
-		return []ir.Bits{0, 1}
-	case t.IsFloat():
-		var out []ir.Bits
-		for _, x := range []float64{0, math.Copysign(0, -1), 1, -1, 0.5, -0.5, 1.5, -2.5, 3, math.Pi, 127, 128, -128.5, -129, 255.5, 256, 32768, 65536.25, 1 << 31, -(1 << 31) - 1, 1 << 32, 1<<53 + 1,
-			1 << 63, -(1 << 63), 1 << 64, 1.8e19, 9.3e18, 1e-310, 5e-324, 1e300, -1e300, 1e-40, 3.4e38, 1e39, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN()} {
-			if t == ir.F32 {
-				out = append(out, ir.FromF32(float32(x)))
-			} else {
-				out = append(out, ir.FromF64(x))
-			}
-		}
-		return out
-	}
-	var out []ir.Bits
-	for _, x := range []int64{0, 1, 2, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 65, 100, 127, 128, 255, 256, 1000, 32767, 65535, 1<<31 - 1, 1 << 31, 1<<32 - 1, 1<<53 + 1, math.MaxInt64, math.MinInt64, -1, -2, -7, -128, -129, -32768} {
-		out = append(out, ir.Wrap(t, ir.Bits(x)))
-	}
-	return out
 }
 
 // steps is a generator: element k is a quadratic in k.
@@ -213,21 +192,7 @@ type dice struct{ *rand.Rand }
 
 func newDice(seed uint64) dice { return dice{rand.New(rand.NewPCG(seed, 7))} }
 
-func (d dice) value(t ir.Type) ir.Bits {
-	if d.IntN(3) == 0 {
-		s := specials(t)
-		return s[d.IntN(len(s))]
-	}
-	switch {
-	case t == ir.Bool:
-		return ir.Bits(d.IntN(2))
-	case t == ir.F64:
-		return ir.FromF64(math.Round(d.NormFloat64()*40) / 4)
-	case t == ir.F32:
-		return ir.FromF32(float32(math.Round(d.NormFloat64()*40) / 4))
-	}
-	return ir.Wrap(t, ir.Bits(int64(d.IntN(21)-8)))
-}
+func (d dice) value(t ir.Type) ir.Bits { return irtest.Value(d.Rand, t) }
 
 func (d dice) shape() []int {
 	switch d.IntN(8) {
@@ -298,4 +263,92 @@ func (d dice) launch(f *ir.Func, shape []int) Launch {
 		l.Out = append(l.Out, d.operand(t, shape, true))
 	}
 	return l
+}
+
+// blocks is a launch on in, and out says afterwards what became of it. Arguments
+// that are the same for all workers, or go in equal steps, are given as such
+// half the time.
+func (d dice) blocks(f *ir.Func, in *irtest.Inputs, oneRow bool) (l Launch, out func(p *Program) irtest.Outcome) {
+	n := in.Groups * in.Group
+	l = Launch{Shape: []int{in.Groups, in.Group}, Group: in.Group, DynamicShared: in.DynamicShared, Goroutines: []int{1, 2, 8}[d.IntN(3)]}
+	strides := []int{in.Group, 1}
+	if oneRow {
+		l.Shape, strides = []int{n}, []int{1}
+	}
+	for i, p := range f.Params {
+		t := f.Types[p.Value]
+		at := func(w int) int64 { return int64(in.Args[w][i]) }
+		first, slow, fast := at(0), int64(0), int64(0)
+		if in.Group > 1 {
+			fast = at(1) - first
+		}
+		if in.Groups > 1 {
+			slow = at(in.Group) - first
+		}
+		same, even := true, !oneRow || slow == fast*int64(in.Group) || in.Groups == 1
+		for w := range n {
+			same = same && at(w) == first
+			even = even && at(w) == first+int64(w/in.Group)*slow+int64(w%in.Group)*fast
+		}
+		index := Operand{Type: t, Index: true, Offset: int(first), Strides: []int{int(slow), int(fast)}}
+		if oneRow {
+			index.Strides = []int{int(fast)}
+		}
+		switch {
+		case same && d.IntN(2) == 0:
+			l.In = append(l.In, Operand{Type: t, Scalar: in.Args[0][i]})
+		case even && t == ir.I64 && d.IntN(8) > 0:
+			l.In = append(l.In, index)
+		default:
+			o := array(t, n, func(w int) ir.Bits { return in.Args[w][i] })
+			o.Strides = strides
+			l.In = append(l.In, o)
+		}
+	}
+	for _, o := range results(f, n) {
+		o.Strides = strides
+		l.Out = append(l.Out, o)
+	}
+	return l, func(p *Program) irtest.Outcome {
+		o := irtest.Outcome{Worker: -1}
+		l := l
+		l.Print = func(s string) { o.Lines = append(o.Lines, s) }
+		k := 0
+		for _, m := range f.Mems {
+			if m.Space == ir.Global {
+				l.Mems = append(l.Mems, array(m.Elem, len(in.Mems[k]), func(i int) ir.Bits { return in.Mems[k][i] }).Data)
+				k++
+			}
+		}
+		err := p.Run(l)
+		var we *WorkerError
+		if errors.As(err, &we) {
+			o.Worker, o.Err = we.Worker, we.Err
+			if !reflect.DeepEqual(we.Index, index(l.Shape, we.Worker)) || !reflect.DeepEqual(we.Args, in.Args[we.Worker]) {
+				o.Err = fmt.Errorf("index %v, arguments %v", we.Index, we.Args)
+			}
+			return o
+		}
+		o.Err = err
+		for w := range n {
+			var res []ir.Bits
+			for j, t := range f.Results {
+				res = append(res, get(l.Out[j].Data, t, w))
+			}
+			o.Results = append(o.Results, res)
+		}
+		k = 0
+		for _, m := range f.Mems {
+			if m.Space == ir.Global {
+				data := make([]ir.Bits, len(in.Mems[k]))
+				for i := range data {
+					data[i] = get(l.Mems[k], m.Elem, i)
+				}
+				o.Mems = append(o.Mems, data)
+				k++
+			}
+		}
+		sort.Strings(o.Lines)
+		return o
+	}
 }

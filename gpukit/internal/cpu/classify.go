@@ -9,7 +9,8 @@ type class uint8
 const (
 	perRow   class = 1 << iota // differs between rows (all loop dimensions but the last)
 	perLane                    // differs along the last loop dimension, so between lanes
-	anchored                   // must be computed where it stands: in a loop, or may fault
+	anchored                   // must be computed where it stands: in a loop, after a store, or may fault
+	ragged                     // not known to be first + k*step in the lanes k of a block
 )
 
 // varies reports whether the value needs one element per lane.
@@ -17,14 +18,21 @@ func (c class) varies() bool { return c&perLane != 0 }
 
 // hoisted reports whether the value is computed outside the body of the block
 // program: once per run, per row or per column.
-func (c class) hoisted() bool { return c&anchored == 0 && c != perRow|perLane }
+func (c class) hoisted() bool { return c&anchored == 0 && c&(perRow|perLane) != perRow|perLane }
+
+// affine reports whether an integer value differs between lanes in equal steps,
+// if the block lies in one row of all operands that are indices.
+func (c class) affine() bool { return c.varies() && c&ragged == 0 }
+
+// kind drops what does not depend on the operand.
+func (c class) kind() class { return c &^ ragged }
 
 // classify finds the class of every value, given those of the parameters.
 //
 // Lanes of one frame are always at the same iteration of every loop around
 // them, so a carried value that starts and goes on equal for all lanes is one
 // value, even where lanes leave at different times.
-func classify(f *ir.Func, params []class) []class {
+func classify(f *ir.Func, params []class) *classifier {
 	c := &classifier{f: f, of: make([]class, len(f.Types)), consts: map[ir.Value]ir.Bits{}}
 	for i, p := range f.Params {
 		c.of[p.Value] = params[i]
@@ -38,7 +46,7 @@ func classify(f *ir.Func, params []class) []class {
 		c.changed = false
 		c.region(f.Body)
 	}
-	return c.of
+	return c
 }
 
 type classifier struct {
@@ -78,6 +86,9 @@ func (c *classifier) region(r *ir.Region) {
 					all |= perLane
 				}
 			}
+			if all.varies() {
+				all |= ragged
+			}
 			for j, v := range in.Results {
 				k := all
 				for _, arm := range in.Regions {
@@ -98,22 +109,56 @@ func (c *classifier) region(r *ir.Region) {
 			}
 			c.region(in.Regions[0])
 			for _, v := range in.Results {
-				c.join(v, perLane|anchored)
+				c.join(v, perLane|anchored|ragged)
 			}
+		case ir.OpLoad:
+			k := c.args(in) | anchored
+			if c.f.Mems[in.Mem].Space == ir.Local {
+				k |= perLane
+			}
+			if k.varies() {
+				k |= ragged
+			}
+			c.join(in.Results[0], k)
+		case ir.OpAtomic, ir.OpShuffle, ir.OpVote:
+			c.join(in.Results[0], perLane|anchored|ragged)
 		default:
+			if len(in.Results) == 0 {
+				continue
+			}
 			k := c.args(in)
 			if !c.safe(in) || slow(in) {
 				k |= anchored
+			}
+			if k.varies() && !c.linear(in) {
+				k |= ragged
 			}
 			c.join(in.Results[0], k)
 		}
 	}
 }
 
+// linear reports whether the result is affine if the operands are.
+func (c *classifier) linear(in *ir.Instr) bool {
+	switch in.Op {
+	case ir.OpAdd, ir.OpSub, ir.OpNeg:
+	case ir.OpMul:
+		if c.of[in.Args[0]].varies() && c.of[in.Args[1]].varies() {
+			return false
+		}
+	default:
+		return false
+	}
+	return c.f.Types[in.Results[0]] == ir.I64
+}
+
 // safe reports whether the instruction cannot fault.
 func (c *classifier) safe(in *ir.Instr) bool {
 	if !in.MayFault(c.f) {
 		return true
+	}
+	if in.Op == ir.OpBounds || in.Op == ir.OpSliceBounds {
+		return false
 	}
 	b, ok := c.consts[in.Args[1]]
 	switch in.Op {

@@ -24,7 +24,10 @@ type Operand struct {
 	Data any
 	// Gen computes the elements if Data is nil; Type is then F64.
 	Gen Generator
-	// Scalar is the value for all workers if Data and Gen are nil.
+	// Index says that the element of a worker is its place itself, if Data and
+	// Gen are nil; Type is then I64.
+	Index bool
+	// Scalar is the value for all workers if there is nothing of these.
 	Scalar  ir.Bits
 	Offset  int
 	Strides []int // in elements, one per loop dimension
@@ -39,6 +42,20 @@ type Launch struct {
 	// of results must not overlap each other. A result may be the memory of an
 	// argument if every worker reads the element that it writes.
 	In, Out []Operand
+	// Mems has a slice of the Go type of its elements for each Global memory of
+	// the function. They may overlap each other and the operands; what workers
+	// then see of each other's writes is open.
+	Mems []any
+	// Group is the number of consecutive workers that are a block of threads; 0
+	// makes each worker one of its own. A function whose workers meet can have
+	// up to MaxGroup.
+	Group int
+	// DynamicShared is the length of Shared memories of length 0.
+	DynamicShared int
+	// Print, if not nil, takes the lines that workers print, at the end of Run
+	// and from its goroutine: those of the lowest workers first, at most
+	// MaxLines, and then one that says how many there were besides.
+	Print func(line string)
 	// Goroutines is the most that may work, with the caller's; below 1 means 1.
 	Goroutines int
 	// Cancelled, if not nil, is polled every few microseconds, by one goroutine
@@ -46,6 +63,12 @@ type Launch struct {
 	// loop without end.
 	Cancelled func() bool
 }
+
+// MaxGroup is the largest block of threads that can meet.
+const MaxGroup = 1024
+
+// MaxLines is how many printed lines of a run are kept.
+const MaxLines = 10_000
 
 // ErrCancelled is the result of a Run that Launch.Cancelled ended.
 var ErrCancelled = errors.New("interrupted")
@@ -71,8 +94,11 @@ func (e *WorkerError) Unwrap() error { return e.Err }
 
 // Program is a compiled function. It is safe for concurrent use.
 type Program struct {
-	f    *ir.Func
-	used []bool // by parameter
+	f       *ir.Func
+	used    []bool // by parameter
+	meets   bool   // workers of a block wait for each other or share memory
+	inPlace bool   // running a worker again would not give the same: faults are reported on the spot
+	globals []int  // the memories that a launch gives
 
 	mu    sync.RWMutex
 	plans map[string]*plan // by classes of the parameters
@@ -99,6 +125,21 @@ func Compile(f *ir.Func) (*Program, error) {
 		return nil, err
 	}
 	p := &Program{f: f, plans: map[string]*plan{}}
+	for i, m := range f.Mems {
+		p.meets = p.meets || m.Space == ir.Shared
+		p.inPlace = true
+		if m.Space == ir.Global {
+			p.globals = append(p.globals, i)
+		}
+	}
+	ir.Walk(f.Body, func(in *ir.Instr) {
+		switch in.Op {
+		case ir.OpBarrier, ir.OpWarpBarrier, ir.OpShuffle, ir.OpVote:
+			p.meets, p.inPlace = true, true
+		case ir.OpPrint:
+			p.inPlace = true
+		}
+	})
 	for _, q := range f.Params {
 		p.used = append(p.used, used[q.Value])
 	}
@@ -123,7 +164,7 @@ func (p *Program) planFor(classes []class) *plan {
 	if pl := p.plans[string(key)]; pl != nil {
 		return pl
 	}
-	pl = newPlan(p.f, append([]class(nil), classes...))
+	pl = newPlan(p, append([]class(nil), classes...))
 	p.plans[string(key)] = pl
 	return pl
 }

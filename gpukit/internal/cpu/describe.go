@@ -36,7 +36,7 @@ func (p *Program) Stats(l *Launch) Stats {
 				count(x.branch.arms[1].code)
 			case x.loop != nil:
 				count(x.loop.body.code)
-			case x.leave != nil || x.next != nil:
+			case x.leave != nil || x.next != nil || x.guard != nil:
 			case x.frame == frameOne:
 				s.Shared++
 			default:
@@ -53,7 +53,7 @@ func (p *Program) Stats(l *Launch) Stats {
 func (p *Program) planOf(l *Launch) *plan {
 	classes := make([]class, len(p.f.Params))
 	for i := range classes {
-		classes[i] = perRow | perLane
+		classes[i] = perRow | perLane | ragged
 	}
 	if l != nil {
 		r := &run{prog: p, launch: *l, planning: true}
@@ -79,7 +79,7 @@ func (p *Program) Describe(l *Launch) string {
 	d := &describer{p: pl}
 	fmt.Fprintf(&d.b, "%s: blocks of up to %d workers, about %.0f ns per worker\n", pl.f.Name, pl.length, pl.cost)
 	for i, q := range pl.f.Params {
-		kind := map[class]string{0: "one value", perRow: "one value per row", perLane: "one value per column", perRow | perLane: "an array"}[pl.class[i]]
+		kind := map[class]string{0: "one value", perRow: "one value per row", perLane: "one value per column", perRow | perLane: "an array"}[pl.class[i].kind()]
 		fmt.Fprintf(&d.b, "  %s = %s, %s\n", d.ref(pl.params[i]), q.Name, kind)
 	}
 	for _, c := range pl.consts {
@@ -157,6 +157,8 @@ func (d *describer) code(code []inst, depth int) {
 		case x.form == "spread":
 			t := ir.Type(x.t)
 			fmt.Fprintf(&d.b, "%s = spread %s\n", d.slot(t, x.d), d.slot(t, x.a))
+		case x.guard != nil:
+			fmt.Fprintf(&d.b, "guard %v %s\n", x.src.Op, d.refs(x.guard.args))
 		case x.src.Op == ir.OpUnreachable:
 			d.b.WriteString("unreachable\n")
 		default:
@@ -189,7 +191,22 @@ func (d *describer) operation(x *inst) {
 	}
 	args := make([]string, len(in.Args))
 	for i, a := range in.Args {
-		args[i] = d.slot(f.Types[a], slots[i])
+		if x.print != nil {
+			args[i] = d.ref(x.print[i])
+		} else {
+			args[i] = d.slot(f.Types[a], slots[i])
+		}
 	}
-	fmt.Fprintf(&d.b, "%s = %s %s\n", d.slot(f.Types[in.Results[0]], x.d), name, strings.Join(args, ", "))
+	switch in.Op {
+	case ir.OpLoad, ir.OpStore:
+		name += fmt.Sprintf(" [%s] %s", x.form, f.Mems[in.Mem].Name)
+	case ir.OpAtomic:
+		name += " " + atomicNames[in.Kind] + " " + f.Mems[in.Mem].Name
+	case ir.OpClear:
+		name += " " + f.Mems[in.Mem].Name
+	}
+	if x.d != noSlot && len(in.Results) == 1 {
+		name = d.slot(f.Types[in.Results[0]], x.d) + " = " + name
+	}
+	d.b.WriteString(strings.TrimSpace(name+" "+strings.Join(args, ", ")) + "\n")
 }

@@ -11,11 +11,18 @@
 //	schedule  cuts the workers into blocks, the blocks into chunks     (launch.go)
 //	machine   executes a block                                        (machine.go)
 //	kernels   the dense loops, native Go on the Go type of the value   (kernels.go, steps.go)
+//	          memories                                     (memory.go, atomic.go)
+//	          what may fault, and what becomes of it       (guard.go)
+//	          threads of a block that meet, and printing   (threads.go, print.go)
 //
 // Control works by compaction, without masks: a frame is a dense set of lanes,
 // and it belongs to one region of the function. Lanes that take the other arm,
 // or that leave a loop, are moved out of the frame; so an operation runs on
 // active lanes only and cannot fault for a lane that never got there.
+//
+// Where threads of a block wait for each other or share memory, a block of
+// workers is a block of threads. Its lanes do one operation after the other
+// together, so that a barrier has nothing to do, and a shuffle reads a buffer.
 //
 // The package imports no array, no device and no source: operands are plain Go
 // slices with strides.

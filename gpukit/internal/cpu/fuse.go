@@ -150,12 +150,6 @@ type fusion struct {
 // findFusions looks for pairs in every region. A first operation takes part in
 // no other pair.
 func (p *planner) findFusions() {
-	uses := make([]int, len(p.f.Types))
-	ir.Walk(p.f.Body, func(in *ir.Instr) {
-		for _, a := range in.Args {
-			uses[a]++
-		}
-	})
 	var visit func(r *ir.Region)
 	visit = func(r *ir.Region) {
 		at := map[ir.Value]*ir.Instr{}
@@ -169,7 +163,7 @@ func (p *planner) findFusions() {
 			}
 			for side, a := range in.Args {
 				first := at[a]
-				if first == nil || uses[a] != 1 {
+				if first == nil || p.uses[a] != 1 {
 					continue
 				}
 				if f, ok := p.match(first, in, side); ok {

@@ -33,7 +33,9 @@ type run struct {
 	classes []class
 	aliased bool // some result is the memory of an argument
 
+	inRow   int  // dimensions of a row
 	spans   bool // blocks go over ends of rows
+	uneven  bool // blocks go over ends of the last dimension
 	columns bool // chunks are columns of blocks
 	inner   int  // length of a row
 	rows    int
@@ -51,12 +53,25 @@ type run struct {
 	wg     sync.WaitGroup
 	mu     sync.Mutex
 	err    error // a panic
+
+	worst    failure      // of the lowest worker that failed in place
+	lines    []line       // printed
+	dropped  int          // lines that are not kept
+	lastLine atomic.Int64 // lines of higher workers are dropped
+}
+
+// failure is a flaw with the worker that has it.
+type failure struct {
+	flaw
+	worker int
+	inputs []ir.Bits
 }
 
 // operand is an operand after merging dimensions.
 type operand struct {
 	gen     Generator
 	data    bool
+	index   bool
 	offset  int
 	strides []int
 	dense   bool // element of worker w at offset + w
@@ -76,7 +91,7 @@ func (p *Program) Run(l Launch) error {
 	if !good {
 		return err
 	}
-	r.launch, r.plan = Launch{}, nil
+	r.launch, r.plan, r.worst = Launch{}, nil, failure{}
 	for i := range r.in {
 		r.in[i].gen = nil
 	}
@@ -111,6 +126,9 @@ func (r *run) execute() error {
 	r.next.Store(0)
 	r.failed.Store(math.MaxInt64)
 	r.stop.Store(false)
+	r.worst = failure{}
+	r.lines, r.dropped = r.lines[:0], 0
+	r.lastLine.Store(math.MaxInt64)
 
 	m := r.machine()
 	if err := r.bind(m); err != nil {
@@ -121,11 +139,16 @@ func (r *run) execute() error {
 	r.help = min(l.Goroutines, r.chunks) - 1
 	ok := r.work(m)
 	r.wg.Wait()
+	if r.err == nil {
+		r.deliver()
+	}
 	switch {
 	case r.err != nil:
 		return r.err
 	case r.stop.Load():
 		err = ErrCancelled
+	case r.worst.in != nil:
+		err = r.describe()
 	case r.failed.Load() != math.MaxInt64:
 		err = r.locate(m, int(r.failed.Load()))
 	}
@@ -149,6 +172,14 @@ func (r *run) layout() (int, error) {
 		}
 		total *= n
 	}
+	switch group := max(l.Group, 1); {
+	case l.Group < 0 || total%group != 0 || r.prog.meets && group > MaxGroup:
+		return 0, wrong("blocks of %d of %d threads", l.Group, total)
+	case len(l.Mems) != len(r.prog.globals) && !r.planning:
+		return 0, wrong("%s has %d memories, the launch %d", f.Name, len(r.prog.globals), len(l.Mems))
+	case l.DynamicShared < 0:
+		return 0, wrong("%d elements of shared memory", l.DynamicShared)
+	}
 	ops := len(l.In) + len(l.Out)
 	rank := len(l.Shape)
 	r.dims = append(r.dims[:0], l.Shape...)
@@ -167,12 +198,12 @@ func (r *run) layout() (int, error) {
 		}
 		*o = operand{data: src.Data != nil, offset: src.Offset, strides: s}
 		if src.Data == nil {
-			o.gen = src.Gen
+			o.gen, o.index = src.Gen, src.Index && src.Gen == nil
 		}
 		switch {
-		case src.Type != want || o.gen != nil && want != ir.F64:
+		case src.Type != want || o.gen != nil && want != ir.F64 || o.index && want != ir.I64:
 			return 0, wrong("operand %d is %v, not %v", i, src.Type, want)
-		case o.data || o.gen != nil:
+		case o.data || o.gen != nil || o.index:
 			if len(src.Strides) != rank {
 				return 0, wrong("operand %d has %d strides for %d dimensions", i, len(src.Strides), rank)
 			}
@@ -225,7 +256,58 @@ func (r *run) layout() (int, error) {
 			step *= r.dims[d]
 		}
 	}
+	r.inRow, r.spans = 1, false
+	if r.prog.meets {
+		r.spans = !r.rowsOf(max(l.Group, 1))
+	}
 	return total, nil
+}
+
+// rowsOf makes rows of n workers, of as many dimensions as they need, if
+// dimensions can be cut so.
+func (r *run) rowsOf(n int) bool {
+	d := len(r.dims)
+	size := 1
+	for size < n && d > 0 && n%(size*r.dims[d-1]) == 0 {
+		d--
+		size *= r.dims[d]
+	}
+	rest := n / size
+	switch {
+	case rest == 1 && d < len(r.dims):
+		if d == 0 { // a single row
+			r.insert(0, 1, 0)
+			d = 1
+		}
+		r.inRow = len(r.dims) - d
+		return true
+	case d == 0 || r.dims[d-1]%rest != 0:
+		return false
+	}
+	outer := r.dims[d-1] / rest
+	r.dims[d-1] = rest
+	r.insert(d-1, outer, rest)
+	if rest == 1 {
+		for i := range len(r.in) + len(r.out) {
+			r.operand(i).strides[d] = 0
+		}
+	}
+	r.inRow = len(r.dims) - d
+	return true
+}
+
+// insert adds a dimension of size n before dimension d; its strides are scale
+// times those of d.
+func (r *run) insert(d, n, scale int) {
+	r.dims = slices.Insert(r.dims, d, n)
+	for i := range len(r.in) + len(r.out) {
+		o := r.operand(i)
+		step := 0
+		if d < len(o.strides) {
+			step = scale * o.strides[d]
+		}
+		o.strides = slices.Insert(slices.Clone(o.strides), d, step)
+	}
 }
 
 func wrong(format string, args ...any) error {
@@ -254,29 +336,49 @@ func (r *run) walksOn(d, w int) bool {
 // classify finds what each argument depends on.
 func (r *run) classify(total int) {
 	last := len(r.dims) - 1
-	r.inner = r.dims[last]
+	row := last + 1 - r.inRow // the first dimension of a row
+	r.inner = workersOf(r.dims[row:])
+	if r.prog.meets && r.spans {
+		r.inner = r.dims[last]
+	}
 	r.rows = total / r.inner
-	r.spans = last > 0 && r.inner < rowsFrom
+	if !r.prog.meets {
+		r.spans = last > 0 && r.inner < rowsFrom
+	}
+	r.uneven = r.spans || r.inRow > 1
 	r.columns = false
 	r.classes = r.classes[:0]
 	for i := range r.in {
 		o := &r.in[i]
 		c := perRow | perLane
 		switch {
-		case !o.data && o.gen == nil:
+		case !o.data && o.gen == nil && !o.index:
+			c = 0
+		case total == 1 && o.index:
 			c = 0
 		case total == 1:
 		case constant0(o.strides):
 			c = 0
-		case last == 0 || r.spans:
-		case o.strides[last] == 0:
+		case row == 0 || r.spans:
+		case constant0(o.strides[row:]):
 			c = perRow
-		case r.rows >= columnRows && constant0(o.strides[:last]):
+		case r.rows >= columnRows && constant0(o.strides[:row]):
 			c = perLane
 			r.columns = true
 		}
+		if c.varies() && !o.index {
+			c |= ragged
+		}
 		r.classes = append(r.classes, c)
 	}
+}
+
+func workersOf(dims []int) int {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return n
 }
 
 func constant0(strides []int) bool {
@@ -293,7 +395,9 @@ func (r *run) divide(total int) {
 	g := max(r.launch.Goroutines, 1)
 	work := float64(total) * r.plan.cost
 	r.length = r.plan.length
-	if g > 1 && (work > worthHelp || r.plan.loops) {
+	if r.prog.meets {
+		r.length = max(r.launch.Group, 1)
+	} else if g > 1 && (work > worthHelp || r.plan.loops) {
 		least := 64
 		if r.plan.loops {
 			least = 8
@@ -331,6 +435,8 @@ func (r *run) machine() *machine {
 		m = r.plan.newMachine()
 	}
 	m.run, m.first, m.stop, m.fault, m.spent = r, false, false, false, 0
+	m.worst, m.dropped = flaw{}, 0
+	m.lines = m.lines[:0]
 	return m
 }
 
@@ -340,7 +446,10 @@ func (r *run) release(m *machine) {
 			b.release()
 		}
 	}
-	m.run = nil
+	for _, mem := range r.prog.globals {
+		m.banks[r.prog.f.Mems[mem].Elem].bindMem(mem, nil)
+	}
+	m.run, m.inputs = nil, nil
 	r.plan.machines.Put(m)
 }
 
@@ -353,6 +462,20 @@ func (r *run) bind(m *machine) error {
 			if err := r.within(&r.in[i], i, n, ok); err != nil {
 				return err
 			}
+		}
+	}
+	for i, mem := range r.prog.globals {
+		if t := r.prog.f.Mems[mem].Elem; !m.banks[t].bindMem(mem, l.Mems[i]) {
+			return wrong("memory %d does not have elements of %v", i, t)
+		}
+	}
+	for i, mem := range r.prog.f.Mems {
+		if mem.Space == ir.Shared {
+			n := mem.Len
+			if n == 0 {
+				n = l.DynamicShared
+			}
+			m.banks[mem.Elem].makeMem(i, n)
 		}
 	}
 	for j := range r.out {
@@ -401,7 +524,7 @@ func (r *run) within(o *operand, i, n int, ok bool) error {
 func (r *run) shared(m *machine) {
 	for i, p := range r.plan.params {
 		if r.classes[i] == 0 && r.prog.used[i] {
-			if o := &r.in[i]; o.data || o.gen != nil {
+			if o := &r.in[i]; o.data || o.gen != nil || o.index {
 				r.one(m, i, o.offset)
 			} else {
 				m.banks[p.t].set(p.slot, r.launch.In[i].Scalar)
@@ -415,6 +538,10 @@ func (r *run) shared(m *machine) {
 func (r *run) one(m *machine, i, off int) {
 	p := r.plan.params[i]
 	b := m.banks[p.t]
+	if r.in[i].index {
+		b.set(p.slot, ir.Bits(off))
+		return
+	}
 	if g := r.in[i].gen; g != nil {
 		f := b.(*bank[float64])
 		f.view[p.slot] = f.own[p.slot][:1]
@@ -470,6 +597,10 @@ func (r *run) step(m *machine, id int) bool {
 	}
 	m.block = int64(id)
 	n := r.execBlock(m, id, math.MaxInt, false)
+	r.collect(m)
+	if m.worst.in != nil {
+		r.note(m)
+	}
 	if m.fault {
 		for {
 			low := r.failed.Load()
@@ -482,6 +613,16 @@ func (r *run) step(m *machine, id int) bool {
 	m.poll(float64(n)*r.plan.cost + 100)
 	m.stop = false
 	return !r.stop.Load()
+}
+
+// note records the worker of a block that failed in place, if it is the lowest.
+func (r *run) note(m *machine) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w := m.base + m.worst.place; r.worst.in == nil || w < r.worst.worker {
+		r.worst = failure{flaw: m.worst, worker: w, inputs: m.inputs}
+	}
+	m.worst, m.fault = flaw{}, true
 }
 
 // poll counts work done and now and then looks whether to stop.
@@ -541,8 +682,9 @@ func (r *run) size(id int) (first, n int) {
 func (r *run) column(m *machine, col int) {
 	_, n := r.size(col)
 	m.n[frameBlock] = n
+	m.straight = r.even(col*r.length, n)
 	for i := range r.in {
-		if r.classes[i] == perLane && r.prog.used[i] {
+		if r.classes[i].kind() == perLane && r.prog.used[i] {
 			r.vector(m, i, col*r.length, n)
 		}
 	}
@@ -555,12 +697,13 @@ func (r *run) execBlock(m *machine, id, limit int, dry bool) int {
 	p := r.plan
 	first, n := r.size(id)
 	n = min(n, limit)
-	m.n[frameBlock] = n
+	m.n[frameBlock], m.base = n, first
+	m.straight = r.even(first, n)
 	for i := range r.in {
 		if !r.prog.used[i] {
 			continue
 		}
-		switch r.classes[i] {
+		switch r.classes[i].kind() {
 		case perRow:
 			r.one(m, i, r.offset(&r.in[i], first))
 		case perRow | perLane:
@@ -585,9 +728,18 @@ func (r *run) execBlock(m *machine, id, limit int, dry bool) int {
 			b.share(early.slot, res.slot)
 		}
 	}
+	if len(p.f.Mems) > 0 {
+		m.beginMems(n)
+	}
 	m.begin(&p.fn)
 	m.enterAll(&p.body, n)
 	m.exec(p.body.code)
+	if m.worst.in != nil { // the arguments, before results overwrite them
+		m.inputs = make([]ir.Bits, len(r.in))
+		for i := range r.in {
+			m.inputs[i] = r.arg(m, i, m.base+m.worst.place)
+		}
+	}
 	if m.stop || dry {
 		return n
 	}
@@ -604,7 +756,14 @@ func (r *run) direct(o *operand) bool {
 	if r.aliased {
 		return false
 	}
-	return o.dense || !r.spans && o.strides[len(o.strides)-1] == 1
+	return o.dense || !r.uneven && o.strides[len(o.strides)-1] == 1
+}
+
+// even reports whether n workers from first on lie in one piece of the last
+// dimension.
+func (r *run) even(first, n int) bool {
+	d := r.dims[len(r.dims)-1]
+	return !r.uneven || first%d+n <= d
 }
 
 // offset is where the element of a worker is.
@@ -624,13 +783,14 @@ func (r *run) offset(o *operand, worker int) int {
 // row: at worker first+at, its elements begin at off.
 func (r *run) segments(o *operand, first, n int, f func(at, off, n, stride int)) {
 	stride := o.strides[len(o.strides)-1]
-	if o.dense || !r.spans {
+	if o.dense || !r.uneven {
 		f(0, r.offset(o, first), n, stride)
 		return
 	}
+	last := r.dims[len(r.dims)-1]
 	for at := 0; at < n; {
 		w := first + at
-		k := min(n-at, r.inner-w%r.inner)
+		k := min(n-at, last-w%last)
 		f(at, r.offset(o, w), k, stride)
 		at += k
 	}
@@ -640,11 +800,23 @@ func (r *run) segments(o *operand, first, n int, f func(at, off, n, stride int))
 func (r *run) vector(m *machine, i, first, n int) {
 	o, p := &r.in[i], r.plan.params[i]
 	b := m.banks[p.t]
-	if o.data && !r.aliased && (o.dense || !r.spans && o.strides[len(o.strides)-1] == 1 || n == 1) {
+	if o.data && !r.aliased && (o.dense || !r.uneven && o.strides[len(o.strides)-1] == 1 || n == 1) {
 		b.show(p.slot, i, r.offset(o, first), n)
 		return
 	}
 	b.room(p.slot, r.plan.length)
+	if o.index {
+		f := b.(*bank[int64])
+		r.segments(o, first, n, func(at, off, k, stride int) {
+			d, x := f.own[p.slot][at:at+k], int64(off)
+			for i := range d {
+				d[i] = x
+				x += int64(stride)
+			}
+		})
+		f.begin(p.slot, n)
+		return
+	}
 	if o.gen != nil {
 		f := b.(*bank[float64])
 		r.segments(o, first, n, func(at, off, k, stride int) { o.gen.Fill(f.own[p.slot][at:at+k], off, stride) })
@@ -683,11 +855,7 @@ func (r *run) locate(m *machine, id int) error {
 		}
 	}
 	w := first + bad - 1
-	e := &WorkerError{Worker: w, Index: make([]int, len(r.launch.Shape)), Args: make([]ir.Bits, len(r.in))}
-	for d, k := len(e.Index)-1, w; d >= 0; d-- {
-		e.Index[d] = k % r.launch.Shape[d]
-		k /= r.launch.Shape[d]
-	}
+	e := r.workerError(w, make([]ir.Bits, len(r.in)))
 	for i := range r.in {
 		e.Args[i] = r.arg(m, i, w)
 	}
@@ -703,6 +871,24 @@ func (r *run) locate(m *machine, id int) error {
 	return e
 }
 
+// workerError names a worker.
+func (r *run) workerError(w int, args []ir.Bits) *WorkerError {
+	e := &WorkerError{Worker: w, Index: make([]int, len(r.launch.Shape)), Args: args}
+	for d, k := len(e.Index)-1, w; d >= 0; d-- {
+		e.Index[d] = k % r.launch.Shape[d]
+		k /= r.launch.Shape[d]
+	}
+	return e
+}
+
+// describe is the error of a worker that failed in place.
+func (r *run) describe() error {
+	w := &r.worst
+	e := r.workerError(w.worker, w.inputs)
+	e.Err = &ir.FaultError{Fault: w.fault, Func: r.prog.f.Name, Pos: w.in.Pos, Expr: w.expr(r.prog.f), Worker: w.worker % max(r.launch.Group, 1)}
+	return e
+}
+
 // arg is the value of argument i for a worker.
 func (r *run) arg(m *machine, i, worker int) ir.Bits {
 	o := &r.in[i]
@@ -713,6 +899,8 @@ func (r *run) arg(m *machine, i, worker int) ir.Bits {
 		var x [1]float64
 		o.gen.Fill(x[:], r.offset(o, worker), 0)
 		return ir.FromF64(x[0])
+	case o.index:
+		return ir.Bits(r.offset(o, worker))
 	}
 	return r.launch.In[i].Scalar
 }

@@ -16,6 +16,17 @@ type machine struct {
 	gone    [][]int32
 	allGone []bool
 
+	straight bool      // index operands go in equal steps over the lanes of this block
+	base     int       // its first worker
+	inputs   []ir.Bits // of the worker that worst is about
+	worst    flaw      // of the lowest worker that failed in place
+	lines    []line
+	dropped  int // lines that are not kept
+
+	bad    []int32 // scratch of leaveFaulty
+	places []int32 // scratch of identities
+	here   []int32 // scratch of shuffle
+
 	mark    []bool // scratch of compact, false in between
 	moves   []move
 	scratch []int32
@@ -33,8 +44,8 @@ func (p *plan) newMachine() *machine {
 	m := &machine{plan: p, n: make([]int, p.frames), lane: make([][]int32, p.frames), laneBuf: make([][]int32, p.frames),
 		gone: make([][]int32, p.constructs), allGone: make([]bool, p.constructs)}
 	for t := range m.banks {
-		if p.slots[t] > 0 {
-			m.banks[t] = newSlots(ir.Type(t), p.slots[t], len(p.params), len(p.f.Results))
+		if p.slots[t] > 0 || p.holds(ir.Type(t)) {
+			m.banks[t] = newSlots(ir.Type(t), p.slots[t], len(p.params), len(p.f.Results), len(p.f.Mems))
 			m.banks[t].allot(p.buffer[t], p.buffers[t], p.length)
 		}
 	}
@@ -47,6 +58,11 @@ func (p *plan) newMachine() *machine {
 		m.mark = make([]bool, p.length)
 	}
 	m.n[frameOne] = 1
+	for i, mem := range p.f.Mems {
+		if mem.Space == ir.Constant {
+			m.banks[mem.Elem].fillMem(i, mem.Data)
+		}
+	}
 	for _, c := range p.consts {
 		m.banks[c.t].set(c.slot, c.bits)
 	}

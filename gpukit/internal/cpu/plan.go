@@ -26,6 +26,10 @@ type inst struct {
 	branch     *branch
 	loop       *loop
 	next       *next
+	mem        int32
+	ones       uint8 // operands that are one value for all lanes, as bits
+	guard      *guard
+	print      []ref
 	src        *ir.Instr
 	first      *ir.Instr // that src is fused with
 	form       string    // for Describe
@@ -90,21 +94,25 @@ type constant struct {
 
 // plan is a block program for given classes of the parameters.
 type plan struct {
-	f      *ir.Func
-	params []ref
-	class  []class // of the parameters
-	consts []constant
-	run    []inst // once per run
-	row    []inst // once per row
-	column []inst // once per block of columns
-	body   body
-	fn     construct
-	early  []ref // by result: the value that is computed in the result's own place, if its type is not Invalid
+	f       *ir.Func
+	meets   bool // a block is a block of threads
+	inPlace bool // lanes that fail leave, and the others go on
+	params  []ref
+	class   []class // of the parameters
+	consts  []constant
+	run     []inst // once per run
+	row     []inst // once per row
+	column  []inst // once per block of columns
+	body    body
+	fn      construct
+	early   []ref // by result: the value that is computed in the result's own place, if its type is not Invalid
 
 	slots      [numTypes]int
 	buffer     [numTypes][]int32 // by slot, see bank.allot
 	buffers    [numTypes]int
 	frames     int
+	outer      []int32 // by frame
+	cleared    []bool  // by memory: a Local one that the function clears before it looks
 	constructs int
 	length     int     // of a block, at most
 	cost       float64 // of a lane, in ns
@@ -137,6 +145,8 @@ type frameInfo struct {
 type planner struct {
 	*plan
 	of     []class
+	found  *classifier
+	uses   []int // by value
 	one    []ref // by value
 	info   [numTypes][]slotInfo
 	pos    int
@@ -151,16 +161,25 @@ type planner struct {
 
 const forever = int(^uint(0) >> 1)
 
-func newPlan(f *ir.Func, params []class) *plan {
+func newPlan(prog *Program, params []class) *plan {
+	f := prog.f
 	p := &planner{
-		plan:   &plan{f: f, class: params, frames: 2},
-		of:     classify(f, params),
+		plan:   &plan{f: f, meets: prog.meets, inPlace: prog.inPlace, class: params, frames: 2, outer: make([]int32, 2)},
+		found:  classify(f, params),
+		uses:   make([]int, len(f.Types)),
 		one:    make([]ref, len(f.Types)),
 		needed: map[*ir.Region][]ir.Value{},
 		fused:  map[*ir.Instr]fusion{},
 		inside: map[*ir.Instr]bool{},
 		weight: 1,
 	}
+	ir.Walk(f.Body, func(in *ir.Instr) {
+		for _, a := range in.Args {
+			p.uses[a]++
+		}
+	})
+	p.of = p.found.of
+	p.findCleared()
 	block := &frameInfo{id: frameBlock, slot: map[ir.Value]ref{}}
 	for _, q := range f.Params {
 		p.params = append(p.params, p.outside(block, q.Value))
@@ -241,25 +260,26 @@ func (p *planner) ref(fr *frameInfo, v ir.Value) ref {
 	return fr.slot[v]
 }
 
-func ordinary(in *ir.Instr) bool {
+// outsideBody reports whether in is computed outside the body.
+func (p *planner) outsideBody(in *ir.Instr) bool {
 	switch in.Op {
 	case ir.OpIf, ir.OpLoop, ir.OpYield, ir.OpBreak, ir.OpUnreachable:
 		return false
 	}
-	return true
+	return len(in.Results) == 1 && p.of[in.Results[0]].hoisted()
 }
 
 // hoist emits what is computed outside the body.
 func (p *planner) hoist(block *frameInfo) {
 	ir.Walk(p.f.Body, func(in *ir.Instr) {
-		if !ordinary(in) || !p.of[in.Results[0]].hoisted() {
+		if !p.outsideBody(in) {
 			return
 		}
 		if in.Op == ir.OpConst {
 			p.consts = append(p.consts, constant{p.outside(block, in.Results[0]), in.Imm})
 			return
 		}
-		switch p.of[in.Results[0]] {
+		switch p.of[in.Results[0]].kind() {
 		case 0:
 			p.operation(&p.run, block, in, p.outside)
 		case perRow:
@@ -278,7 +298,7 @@ func (p *planner) needs(r *ir.Region) []ir.Value {
 	used, defined := map[ir.Value]bool{}, map[ir.Value]bool{}
 	for i := range r.Instrs {
 		in := &r.Instrs[i]
-		if ordinary(in) && p.of[in.Results[0]].hoisted() {
+		if p.outsideBody(in) {
 			continue
 		}
 		for _, a := range in.Args {
@@ -311,6 +331,7 @@ func (p *planner) needs(r *ir.Region) []ir.Value {
 func (p *planner) enter(b *body, outer *frameInfo, r *ir.Region) *frameInfo {
 	b.frame = int32(p.frames)
 	p.frames++
+	p.outer = append(p.outer, outer.id)
 	fr := &frameInfo{id: b.frame, slot: map[ir.Value]ref{}}
 	for _, v := range p.needs(r) {
 		if _, ok := outer.slot[v]; !ok {
@@ -351,8 +372,11 @@ func (p *planner) region(fr *frameInfo, r *ir.Region, ofLoop bool) []inst {
 			code = append(code, p.leave(fr, in, in.Level()))
 		case ir.OpUnreachable:
 			code = append(code, inst{run: stepUnreachable, frame: fr.id, check: true, src: in})
+		case ir.OpLoad, ir.OpStore, ir.OpClear, ir.OpAtomic, ir.OpBounds, ir.OpSliceBounds,
+			ir.OpBarrier, ir.OpWarpBarrier, ir.OpShuffle, ir.OpVote, ir.OpPrint:
+			p.effect(&code, fr, in)
 		default:
-			if !p.of[in.Results[0]].hoisted() && !p.inside[in] {
+			if !p.outsideBody(in) && !p.inside[in] {
 				p.operation(&code, fr, in, p.define)
 			}
 		}
@@ -411,6 +435,12 @@ func (p *planner) end(k *construct, fr *frameInfo, in *ir.Instr) {
 	if !k.lossy {
 		return
 	}
+	p.keepLive(k, fr)
+}
+
+// keepLive notes that fr may lose lanes at this place: k gets to know what it
+// must keep of the others.
+func (p *planner) keepLive(k *construct, fr *frameInfo) {
 	fr.compacts = true
 	all, pos := slices.Clone(fr.all), p.pos
 	p.later = append(p.later, func() {
@@ -531,15 +561,14 @@ func (p *planner) operation(code *[]inst, fr *frameInfo, in *ir.Instr, define fu
 	if !varies {
 		x.frame = frameOne
 	}
+	guarded := p.inPlace && !p.found.safe(in)
+	if guarded {
+		p.guard(code, fr, in)
+	}
 	spread := func(i int) {
-		if !varies || !args[i].one {
-			return
+		if varies {
+			args[i] = p.spread(code, fr, args[i])
 		}
-		tmp := p.slot(args[i].t, false)
-		*code = append(*code, inst{run: spreadStep, frame: fr.id, t: uint8(tmp.t), d: tmp.slot, a: args[i].slot, form: "spread"})
-		p.use(args[i], p.pos)
-		p.pos++
-		args[i] = tmp
 	}
 	t := p.f.Types[res]
 	if len(in.Args) > 0 {
@@ -584,7 +613,7 @@ func (p *planner) operation(code *[]inst, fr *frameInfo, in *ir.Instr, define fu
 			x.run = forms.vv
 		}
 	}
-	x.check = in.MayFault(p.f)
+	x.check = in.MayFault(p.f) && !guarded
 	for i := range vals {
 		p.use(args[i], p.pos)
 	}
@@ -596,6 +625,18 @@ func (p *planner) operation(code *[]inst, fr *frameInfo, in *ir.Instr, define fu
 	}
 }
 
+// spread makes a value per lane of one for all.
+func (p *planner) spread(code *[]inst, fr *frameInfo, r ref) ref {
+	if !r.one {
+		return r
+	}
+	tmp := p.slot(r.t, false)
+	*code = append(*code, inst{run: spreadStep, frame: fr.id, t: uint8(tmp.t), d: tmp.slot, a: r.slot, form: "spread"})
+	p.use(r, p.pos)
+	p.pos++
+	return tmp
+}
+
 // laneCost is about what an operation costs per lane, in ns.
 func laneCost(in *ir.Instr) float64 {
 	switch in.Op {
@@ -603,6 +644,12 @@ func laneCost(in *ir.Instr) float64 {
 		return 15
 	case ir.OpDiv, ir.OpRem:
 		return 2
+	case ir.OpLoad, ir.OpStore, ir.OpShuffle, ir.OpVote:
+		return 1.5
+	case ir.OpAtomic:
+		return 10
+	case ir.OpPrint:
+		return 300
 	}
 	return 0.6
 }
@@ -672,7 +719,19 @@ func (p *planner) allocate() {
 		}
 		bytes += p.buffers[t] * ir.Type(t).Size()
 	}
-	p.length = 1024
+	p.length = MaxGroup
+	if p.meets {
+		return
+	}
+	local := 0
+	for _, m := range p.f.Mems {
+		if m.Space == ir.Local {
+			local += m.Len * m.Elem.Size()
+		}
+	}
+	for p.length > 16 && p.length*local > 256<<10 {
+		p.length /= 2
+	}
 	for p.length > 128 && p.length*bytes > 40<<10 {
 		p.length /= 2
 	}

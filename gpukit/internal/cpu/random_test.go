@@ -6,216 +6,10 @@ import (
 	"testing"
 
 	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/ir/irtest"
 )
 
 var randomPrograms = flag.Int("random", 400, "how many random programs TestRandom runs")
-
-// author writes random functions whose loops end.
-type author struct {
-	dice
-	f      *ir.Func
-	b      *ir.Builder
-	scope  []ir.Value
-	stack  [][]ir.Type // results of the enclosing constructs
-	budget int
-	faults bool
-	line   int32
-}
-
-func (a *author) typ() ir.Type {
-	if a.IntN(2) == 0 {
-		return []ir.Type{ir.F64, ir.I64, ir.Bool}[a.IntN(3)]
-	}
-	return ir.Types[a.IntN(len(ir.Types))]
-}
-
-func (a *author) typs(n int) []ir.Type {
-	var ts []ir.Type
-	for range n {
-		ts = append(ts, a.typ())
-	}
-	return ts
-}
-
-// pick finds a visible value of type t, rather a recent one.
-func (a *author) pick(t ir.Type) ir.Value {
-	if a.IntN(8) > 0 {
-		for range 12 {
-			k := len(a.scope) - 1 - min(a.IntN(len(a.scope)+1), a.IntN(len(a.scope)+1))
-			if k >= 0 && a.f.Types[a.scope[k]] == t {
-				return a.scope[k]
-			}
-		}
-		for k := len(a.scope) - 1; k >= 0; k-- {
-			if a.f.Types[a.scope[k]] == t {
-				return a.scope[k]
-			}
-		}
-	}
-	return a.b.Const(t, a.value(t))
-}
-
-func (a *author) picks(ts []ir.Type) []ir.Value {
-	var vs []ir.Value
-	for _, t := range ts {
-		vs = append(vs, a.pick(t))
-	}
-	return vs
-}
-
-func (a *author) see(vs ...ir.Value) { a.scope = append(a.scope, vs...) }
-
-func (a *author) operation() {
-	a.line++
-	a.b.Pos = ir.Pos{File: "random", Line: a.line, Col: 1}
-	switch a.IntN(12) {
-	case 0:
-		from, to := a.typ(), a.typ()
-		if from != ir.Bool && to != ir.Bool {
-			a.see(a.b.Convert(to, a.pick(from)))
-		}
-		return
-	case 1:
-		fn := ir.MathFn(a.IntN(ir.NumMath()))
-		if name := fn.Row().Name; name != "math.Jn" && name != "math.Yn" {
-			a.see(a.b.Math(fn, a.picks(fn.Row().In)...))
-		}
-		return
-	}
-	for range 50 {
-		op := ir.OpConst + ir.Op(a.IntN(int(ir.NumOps-ir.OpConst)))
-		row := op.Row()
-		if row.Result == nil {
-			continue
-		}
-		t := a.typ()
-		ts := []ir.Type{t, t}
-		switch {
-		case row.Args == 1:
-			ts = ts[:1]
-		case row.Args == 3:
-			ts = []ir.Type{ir.Bool, t, t}
-		case op == ir.OpShl || op == ir.OpShr:
-			ts[1] = a.typ()
-		}
-		if _, err := op.ResultType(ts); err != nil {
-			continue
-		}
-		args := a.picks(ts)
-		if in := (&ir.Instr{Op: op, Args: args}); in.MayFault(a.f) && !(a.faults && a.IntN(3) == 0) {
-			if op == ir.OpDiv || op == ir.OpRem {
-				args[1] = a.b.Op(ir.OpOr, args[1], a.b.Const(ts[1], 1))
-			} else {
-				args[1] = a.b.Op(ir.OpAnd, args[1], a.b.Const(ts[1], 63))
-			}
-		}
-		a.see(a.b.Op(op, args...))
-		return
-	}
-}
-
-// inside fills a region of a construct with the given results.
-func (a *author) inside(results []ir.Type, fill func()) {
-	seen := len(a.scope)
-	a.stack = append(a.stack, results)
-	fill()
-	a.stack = a.stack[:len(a.stack)-1]
-	a.scope = a.scope[:seen]
-}
-
-// end writes a terminator: a yield of the given types, or a break somewhere.
-func (a *author) end(yields []ir.Type, breaks int) {
-	if a.IntN(10) < breaks {
-		level := a.IntN(len(a.stack))
-		a.b.Break(level, a.picks(a.stack[len(a.stack)-1-level])...)
-		return
-	}
-	a.b.Yield(a.picks(yields)...)
-}
-
-func (a *author) statements(depth int) {
-	for range 1 + a.IntN(6) {
-		if a.budget--; a.budget < 0 {
-			return
-		}
-		switch k := a.IntN(10); {
-		case depth < 4 && k < 2:
-			a.branch(depth)
-		case depth < 4 && k == 2:
-			a.loop(depth)
-		default:
-			a.operation()
-		}
-	}
-}
-
-func (a *author) branch(depth int) {
-	ts := a.typs(a.IntN(3))
-	cond := a.pick(ir.Bool)
-	arm := func() {
-		a.inside(ts, func() {
-			if a.IntN(3) > 0 {
-				a.statements(depth + 1)
-			}
-			a.end(ts, 3)
-		})
-	}
-	els := arm
-	if a.IntN(12) == 0 {
-		cond = a.b.Const(ir.Bool, 1)
-		els = func() { a.b.Unreachable() }
-	}
-	a.see(a.b.If(cond, ts, arm, els)...)
-}
-
-// loop counts up to a bound that may differ between lanes, unless it is left
-// earlier.
-func (a *author) loop(depth int) {
-	ts, carried := a.typs(a.IntN(3)), a.typs(a.IntN(3))
-	limit := a.b.Const(ir.I64, ir.Bits(a.IntN(5)))
-	if a.IntN(2) == 0 {
-		limit = a.b.Op(ir.OpAnd, a.pick(ir.I64), a.b.Const(ir.I64, 3))
-	}
-	one := a.b.Const(ir.I64, 1)
-	init := append(a.picks(carried), a.b.Const(ir.I64, 0))
-	a.see(a.b.Loop(init, ts, func(c []ir.Value) {
-		a.inside(ts, func() {
-			a.see(c...)
-			count := c[len(c)-1]
-			done := a.b.Op(ir.OpGe, count, limit)
-			a.b.If(done, nil,
-				func() { a.inside(nil, func() { a.b.Break(1, a.picks(ts)...) }) },
-				func() { a.b.Yield() })
-			a.statements(depth + 1)
-			next := a.b.Op(ir.OpAdd, count, one)
-			if a.IntN(10) == 0 {
-				a.end(nil, 10)
-				return
-			}
-			vs := a.picks(carried)
-			if len(carried) == 2 && carried[0] == carried[1] && a.IntN(2) == 0 {
-				vs = []ir.Value{c[1], c[0]}
-			}
-			a.b.Yield(append(vs, next)...)
-		})
-	})...)
-}
-
-// write makes a function.
-func (a *author) write(seed uint64) *ir.Func {
-	a.f = ir.NewFunc(fmt.Sprint("random", seed), a.typs(1+a.IntN(3))...)
-	for i, t := range append(a.typs(a.IntN(4)), ir.F64, ir.I64, ir.Bool) {
-		a.see(a.f.AddParam(fmt.Sprint("p", i), t))
-	}
-	a.b = ir.NewBuilder(a.f)
-	a.budget = 10 + a.IntN(60)
-	a.inside(a.f.Results, func() {
-		a.statements(0)
-		a.statements(0)
-		a.end(a.f.Results, 1)
-	})
-	return a.f
-}
 
 // TestRandom compares random functions on random launches with the evaluator,
 // each twice: a plan and its machines must not remember.
@@ -223,15 +17,15 @@ func TestRandom(t *testing.T) {
 	defer func(ns float64) { pollEvery = ns }(pollEvery)
 	faulted := 0
 	for seed := range uint64(*randomPrograms) {
-		a := &author{dice: newDice(seed), faults: seed%2 == 0}
-		f := a.write(seed)
+		d := newDice(seed)
+		f := irtest.Random(d.Rand, fmt.Sprint("random", seed), irtest.Options{Faults: seed%2 == 0})
 		p := compile(t, f)
 		if seed%3 == 0 { // what the product runs
 			p = compile(t, ir.Optimize(f))
 		}
 		pollEvery = []float64{10e3, 1}[seed/2%2] // 1: all goroutines start at once
 		for k := range 3 {
-			l := a.launch(f, a.shape())
+			l := d.launch(f, d.shape())
 			want := evaluate(f, &l)
 			if want.worker >= 0 {
 				faulted++
@@ -245,5 +39,39 @@ func TestRandom(t *testing.T) {
 	}
 	if *randomPrograms >= 400 && faulted < 20 {
 		t.Errorf("only %d launches faulted", faulted)
+	}
+}
+
+// TestRandomMemory is TestRandom for functions with memories and with threads
+// that meet.
+func TestRandomMemory(t *testing.T) {
+	defer func(ns float64) { pollEvery = ns }(pollEvery)
+	for k, o := range []irtest.Options{{Memory: true}, {Memory: true, Faults: true}, {Memory: true, Threads: true}, {Memory: true, Threads: true, Faults: true}} {
+		faulted := 0
+		for seed := range uint64(*randomPrograms / 10) {
+			d := newDice(1000*uint64(k) + seed)
+			f := irtest.Random(d.Rand, fmt.Sprint("random", seed), o)
+			p := compile(t, f)
+			if seed%3 == 0 {
+				p = compile(t, ir.Optimize(f))
+			}
+			pollEvery = []float64{10e3, 1}[seed/2%2]
+			for i, group := range []int{1, 2 + d.IntN(29), []int{31, 32, 33}[d.IntN(3)], 65 + d.IntN(300)} {
+				in := irtest.NewInputs(d.Rand, f, 1+d.IntN([]int{200, 20, 9, 4}[i]), group)
+				want := in.Evaluate(f)
+				if want.Err != nil {
+					faulted++
+				}
+				for j := range 2 {
+					l, run := d.blocks(f, in, j == 1)
+					if err := want.Compare(f, run(p)); err != nil {
+						t.Fatalf("%+v, seed %d, %d blocks of %d, shape %v, %d goroutines: %v\n%v\n%s", o, seed, in.Groups, group, l.Shape, l.Goroutines, err, f, p.Describe(&l))
+					}
+				}
+			}
+		}
+		if o.Faults && *randomPrograms >= 400 && faulted < 10 {
+			t.Errorf("%+v: only %d launches faulted", o, faulted)
+		}
 	}
 }

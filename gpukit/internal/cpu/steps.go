@@ -111,6 +111,7 @@ func selection[T element]() step {
 // numbers enters what every number type has. Form sv of a comparison is form vs
 // of the mirrored one.
 func numbers[T number](t ir.Type) {
+	memoriesOf[T](t)
 	binaries[ir.OpAdd][t] = binary{vv(addVV[T]), vs(addVS[T]), vs(addVS[T])}
 	binaries[ir.OpSub][t] = binary{vv(subVV[T]), vs(subVS[T]), vs(subSV[T])}
 	binaries[ir.OpMul][t] = binary{vv(mulVV[T]), vs(mulVS[T]), vs(mulVS[T])}
@@ -132,6 +133,7 @@ func numbers[T number](t ir.Type) {
 }
 
 func integers[T integer](t ir.Type) {
+	guardsOf[T](t)
 	numbers[T](t)
 	binaries[ir.OpDiv][t] = binary{vv: faultVV(quoVV[T]), vs: faultVS(quoVS[T])}
 	binaries[ir.OpRem][t] = binary{vv: faultVV(remVV[T]), vs: faultVS(remVS[T])}
@@ -194,6 +196,7 @@ func init() {
 	floats[float32](ir.F32)
 	floats[float64](ir.F64)
 	b := ir.Bool
+	memoriesOf[bool](b)
 	binaries[ir.OpAnd][b] = binary{vv: vv(boolAnd)}
 	binaries[ir.OpOr][b] = binary{vv: vv(boolOr)}
 	binaries[ir.OpXor][b] = binary{vv: vv(boolXor)}

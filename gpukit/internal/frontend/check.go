@@ -7,16 +7,20 @@ import (
 	"go/token"
 	"go/types"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
-// mathImporter knows package math only. Any other package becomes one whose names
-// go/types takes without a word; the law refuses their uses.
-type mathImporter struct{}
+// libImporter knows the packages that kernels can use. Any other package becomes
+// one whose names go/types takes without a word; the law refuses their uses.
+type libImporter struct{}
 
-func (mathImporter) Import(path string) (*types.Package, error) {
-	if path == "math" {
-		return mathPackage(), nil
+func (libImporter) Import(path string) (*types.Package, error) {
+	if path == "unsafe" {
+		return types.Unsafe, nil
+	}
+	if isLib(path) {
+		return libPackage(path), nil
 	}
 	return nil, errors.New("not a package of the kernel language")
 }
@@ -38,10 +42,12 @@ func (c *compiler) check() {
 		Types: map[ast.Expr]types.TypeAndValue{},
 		Defs:  map[*ast.Ident]types.Object{},
 		Uses:  map[*ast.Ident]types.Object{},
+
+		Selections: map[*ast.SelectorExpr]*types.Selection{},
 	}
 	conf := types.Config{
 		GoVersion:                "go1.26",
-		Importer:                 mathImporter{},
+		Importer:                 libImporter{},
 		DisableUnusedImportCheck: true,
 		Error:                    func(err error) { c.errs = append(c.errs, err.(types.Error)) },
 	}
@@ -73,8 +79,13 @@ func (c *compiler) reachable() []*item {
 		}
 		ast.Inspect(list[i].node, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {
-				c.used[c.info.Uses[id]] = true
-				if it := c.byObj[c.info.Uses[id]]; it != nil && !seen[it] {
+				obj := c.info.Uses[id]
+				c.used[obj] = true
+				it := c.byObj[obj]
+				if fn, ok := obj.(*types.Func); ok && it == nil && fn.Pkg() != nil {
+					it = c.written(fn)
+				}
+				if it != nil && !seen[it] {
 					seen[it] = true
 					list = append(list, it)
 				}
@@ -159,18 +170,23 @@ var typeHelp = []struct{ in, help string }{
 
 func (c *compiler) undefinedHelp(it *item, name string) string {
 	if pkg, fn, ok := strings.Cut(name, "."); ok {
+		if it.imports[pkg] == atomicPath {
+			return fmt.Sprintf("kernels have the functions of package %s on elements of integers, for example AddInt64(&x[i], 1), not %s", pkg, fn)
+		}
 		return fmt.Sprintf("package %s has no %s; see its documentation for the name", pkg, fn)
 	}
 	for local, path := range it.imports {
-		if strings.HasPrefix(local, ".") && path != "math" {
-			return fmt.Sprintf("if it is a name of package %s: kernels can use package math only, so write the function in Go", path)
+		if strings.HasPrefix(local, ".") && !isLib(path) {
+			return fmt.Sprintf("if it is a name of package %s: kernels cannot use that package, so write the function in Go", path)
 		}
 	}
 	if mathPackage().Scope().Lookup(strings.ToUpper(name[:1])+name[1:]) != nil {
 		return fmt.Sprintf("if you mean math.%s, write that and import \"math\"", strings.ToUpper(name[:1])+name[1:])
 	}
-	if _, ok := mathFuncs()[name]; ok || name == "math" {
-		return "import \"math\" first"
+	for _, path := range libPaths {
+		if short := path[strings.LastIndex(path, "/")+1:]; name == short || libPackage(path).Scope().Lookup(name) != nil {
+			return "import " + strconv.Quote(path) + " first"
+		}
 	}
 	if c.in.Notebook {
 		return "run the cell that declares " + name + " first, or pass it as an argument"

@@ -18,7 +18,10 @@ type item struct {
 	imports map[string]string
 	global  *types.Var // a captured global
 	refuse  *refusal   // any use is refused
+	table   bool       // a package-level array that is never assigned
 	fn      *types.Func
+	fset    *token.FileSet // of node, if it is not that of the compile
+	facts   *facts         // of functions
 }
 
 // refusal is why a name cannot be used.
@@ -67,8 +70,7 @@ func (c *compiler) references(it *item, want func(name string)) {
 	}
 	ast.Inspect(it.node, visit)
 	for name, path := range it.imports {
-		// Of dot imports only math has names that can be found.
-		if used[name] || name == ".math" {
+		if used[name] || strings.HasPrefix(name, ".") && isLib(path) {
 			it.used = append(it.used, name+"="+path)
 		}
 	}
@@ -107,15 +109,18 @@ func (c *compiler) want(name string, in Decl, groups map[*ast.GenDecl]*item, loc
 	case d.Func != nil:
 		it.node = d.Func
 	case d.GlobalType != nil:
-		if t := reflectTypes[d.GlobalType.Kind()]; t != nil {
+		if t := captured(d.GlobalType); t != nil {
 			it.global = types.NewVar(token.NoPos, nil, name, t)
 		} else {
 			it.refuse = &refusal{CodeCaptured, name + " is a global variable of type " + d.GlobalType.String() + ", which cannot be captured by value",
-				"pass it as an argument; only bool, integer and float variables are captured"}
+				"pass it as an argument; only numbers, bools and fixed arrays of these are captured"}
 		}
+	case d.Gen != nil && d.Gen.Tok == token.VAR && d.Constant && tableSpec(d.Gen, name) != nil:
+		it.table = true
+		it.node = &ast.GenDecl{TokPos: d.Gen.TokPos, Tok: token.VAR, Specs: []ast.Spec{tableSpec(d.Gen, name)}}
 	case d.Gen != nil && d.Gen.Tok == token.VAR:
 		it.refuse = &refusal{CodePackageVar, name + " is a package-level variable",
-			"pass it as an argument, or make it a constant"}
+			"pass it as an argument, or make it a constant; a table is var " + name + " = [...]T{...} that nothing assigns to"}
 	case d.Gen != nil:
 		if g := groups[d.Gen]; g != nil {
 			c.names[name] = g
@@ -203,6 +208,95 @@ func specNames(s ast.Spec) []*ast.Ident {
 		return []*ast.Ident{s.Name}
 	}
 	return nil
+}
+
+// tableSpec finds the declaration of name = [...]T{...} in a group.
+func tableSpec(g *ast.GenDecl, name string) *ast.ValueSpec {
+	for _, s := range g.Specs {
+		if s, ok := s.(*ast.ValueSpec); ok && len(s.Names) == 1 && len(s.Values) == 1 && s.Names[0].Name == name {
+			if lit, ok := ast.Unparen(s.Values[0]).(*ast.CompositeLit); ok {
+				if t, ok := lit.Type.(*ast.ArrayType); ok && t.Len == nil {
+					return nil
+				}
+				return s
+			}
+		}
+	}
+	return nil
+}
+
+// captured is the Go type of a global of type t, or nil if it cannot be
+// captured by value.
+func captured(t reflect.Type) types.Type {
+	if t.Kind() == reflect.Array {
+		if e := captured(t.Elem()); e != nil && t.Len() <= maxElements {
+			a := types.NewArray(e, int64(t.Len()))
+			if _, ok := layoutOf(a); ok {
+				return a
+			}
+		}
+		return nil
+	}
+	if t := reflectTypes[t.Kind()]; t != nil {
+		return t
+	}
+	return nil
+}
+
+// Assigned lists the names of package-level variables that files may assign to
+// or let others assign to: by name alone, so that it may list too many. A
+// package-level array that is not exported and not listed for any file of its
+// package is constant: see Decl.Constant.
+func Assigned(files ...*ast.File) map[string]bool {
+	names := map[string]bool{}
+	var root func(e ast.Expr)
+	root = func(e ast.Expr) {
+		switch e := ast.Unparen(e).(type) {
+		case *ast.Ident:
+			names[e.Name] = true
+		case *ast.IndexExpr:
+			root(e.X)
+		case *ast.SelectorExpr:
+			root(e.X)
+		case *ast.SliceExpr:
+			root(e.X)
+		}
+	}
+	for _, f := range files {
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.AssignStmt:
+				for _, e := range n.Lhs {
+					if n.Tok != token.DEFINE {
+						root(e)
+					}
+				}
+			case *ast.IncDecStmt:
+				root(n.X)
+			case *ast.RangeStmt:
+				if n.Tok == token.ASSIGN {
+					for _, e := range []ast.Expr{n.Key, n.Value} {
+						if e != nil {
+							root(e)
+						}
+					}
+				}
+			case *ast.UnaryExpr:
+				if n.Op == token.AND {
+					root(n.X)
+				}
+			case *ast.SliceExpr:
+				root(n.X)
+			case *ast.CallExpr:
+				// A method may have a pointer receiver.
+				if sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok {
+					root(sel.X)
+				}
+			}
+			return true
+		})
+	}
+	return names
 }
 
 var reflectTypes = map[reflect.Kind]types.Type{

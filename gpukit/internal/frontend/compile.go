@@ -50,24 +50,76 @@ type Decl struct {
 	// GlobalType is the type of a notebook's global variable, which is captured
 	// by value at each call; nil for anything else.
 	GlobalType reflect.Type
+	// Constant says of a variable declared in Gen that nothing in the program
+	// assigns to it or to a part of it: see Assigned.
+	Constant bool
 	// Refuse, if not empty, says why the name cannot be used in a kernel.
 	Refuse string
 }
 
 // Program is a compiled function.
 type Program struct {
-	// Func is verified. Its parameters are the Go function's and then one for
-	// each captured global.
-	Func *ir.Func
-	// Params and ParamNames are those of the Go function only.
-	Params     []ir.Type
-	ParamNames []string
-	// Captured names the captured globals in the order of their parameters.
-	Captured []string
+	// Func is verified. Its parameters are, in this order, those of the Go
+	// function as Params says, those of captured globals as Captured says, the
+	// places of a thread that it asks for (of kind ir.ThreadIdx and so on, with
+	// their Dim), and the length of the dynamic shared memory, of kind ir.Shape,
+	// if it uses that.
+	Func     *ir.Func
+	Params   []Param
+	Captured []Capture
 	Results  []ir.Type
 	// Key holds everything that the result depends on: the text and place of
 	// every declaration in the call tree and the types of captured globals.
 	Key string
+
+	UsesThreads bool // asks for the place of a thread
+	Meets       bool // threads wait for each other or share memory
+	Prints      bool
+	Atomics     bool
+}
+
+// Kind says how an argument of the Go function is passed.
+type Kind uint8
+
+// The kinds of parameters.
+const (
+	Scalar Kind = iota
+	Array       // a slice: an array of any strides
+	Parts       // a struct or a fixed array, as the scalars that it consists of
+)
+
+// Param is a parameter of the Go function.
+type Param struct {
+	Name  string
+	Kind  Kind
+	First int     // of its parameters in Func.Params
+	Type  ir.Type // of a Scalar, or of the elements of an Array
+	// Of an Array: the parameters are the offset, Rank sizes and Rank strides.
+	Rank    int
+	Mem     ir.Mem
+	Read    bool // some element, in the whole call tree
+	Written bool
+	// Of Parts: each is one parameter.
+	Leaves []Leaf
+}
+
+// Leaf is a scalar of a struct or of a fixed array.
+type Leaf struct {
+	Path []int // field numbers and indices from outside in
+	Type ir.Type
+}
+
+// Capture is a global variable of the notebook, taken by value at each call: a
+// scalar is a parameter; a fixed array is a memory without parameters, whose
+// element i is the array's i-th, counted through all dimensions, the last one
+// the fastest.
+type Capture struct {
+	Name  string
+	Array bool
+	Type  ir.Type
+	First int    // of a scalar: its parameter in Func.Params
+	Mem   ir.Mem // of an array
+	Dims  []int
 }
 
 // Compile compiles in.Decl and everything it calls. The error is Diagnostics:
@@ -96,24 +148,26 @@ func Compile(in Input) (p *Program, err error) {
 	return c.program(reach)
 }
 
-// CompileMath compiles a function of package math itself, e.g. "math.Sin". The
-// error is Diagnostics.
+// CompileMath compiles a function of package math or math/bits itself, e.g.
+// "math.Sin" or "math/bits.Len64". The error is Diagnostics.
 func CompileMath(name string) (*Program, error) {
-	short, ok := strings.CutPrefix(name, "math.")
-	fns := mathFuncs()[short]
-	if !ok || fns == nil {
+	dot := strings.LastIndex(name, ".")
+	path, short := name[:max(dot, 0)], name[dot+1:]
+	fns := libFuncs(path)[short]
+	if fns == nil {
 		return nil, Diagnostics{{Code: CodePackage, Message: name + " is not a function that kernels can call",
-			Help: "use a function of package math, or write the function in Go"}}
+			Help: "use a function of package math or math/bits, or write the function in Go"}}
 	}
-	p := &Program{Key: name, Params: fns[0].Row().In}
+	p := &Program{Key: name}
 	for _, fn := range fns {
 		p.Results = append(p.Results, fn.Row().Out)
 	}
 	p.Func = ir.NewFunc(name, p.Results...)
 	var args, out []ir.Value
-	for i, t := range p.Params {
-		p.ParamNames = append(p.ParamNames, string(rune('x'+i)))
-		args = append(args, p.Func.AddParam(p.ParamNames[i], t))
+	for i, t := range fns[0].Row().In {
+		q := Param{Name: string(rune('x' + i)), First: i, Type: t}
+		p.Params = append(p.Params, q)
+		args = append(args, p.Func.AddParam(q.Name, t))
 	}
 	b := ir.NewBuilder(p.Func)
 	for _, fn := range fns {
@@ -136,6 +190,7 @@ type compiler struct {
 	used  map[types.Object]bool // by reachable declarations
 	calls map[*item][]call      // in source order
 	stale []staleUse
+	libm  map[string]*item // once a function of it is in use
 	// invalid says that the law met something without a type.
 	invalid bool
 }
@@ -147,15 +202,107 @@ func (c *compiler) program(reach []*item) (*Program, error) {
 		funcs[it] = c.lower(it, funcs)
 	}
 	root := funcs[c.items[0]]
-	if err := ir.Verify(root.f); err != nil {
-		panic(err)
+	if len(c.rep.list) == 0 {
+		if err := ir.Verify(root.f); err != nil {
+			panic(err)
+		}
+		c.divergences(root.f)
 	}
-	p := &Program{Func: root.f, Captured: root.captured, Results: root.f.Results, Key: c.key(reach)}
-	for _, q := range root.f.Params[:len(root.f.Params)-len(root.captured)] {
-		p.Params = append(p.Params, root.f.Type(q.Value))
-		p.ParamNames = append(p.ParamNames, q.Name)
+	if len(c.rep.list) > 0 {
+		c.rep.list.sort()
+		return nil, c.rep.list
 	}
+	p := &Program{Func: root.f, Params: root.params, Results: root.f.Results, Key: c.key(reach)}
+	next := 0
+	for i := range p.Params {
+		p.Params[i].First = next
+		next += p.Params[i].count()
+	}
+	for _, h := range root.hidden {
+		switch {
+		case h.global != nil:
+			k := Capture{Name: h.name, Type: h.t, First: next}
+			y, _ := layoutOf(h.global.Type())
+			if k.Array = !y.scalar(); k.Array {
+				k.First, k.Mem, k.Dims = 0, root.captured[h], y.dims()
+			} else {
+				next++
+			}
+			p.Captured = append(p.Captured, k)
+		case !h.shared:
+			p.UsesThreads = true
+		}
+	}
+	p.effects()
 	return p, nil
+}
+
+// dims are the sizes of an array of arrays of scalars.
+func (y *layout) dims() (d []int) {
+	for ; y.elem != nil; y = y.elem {
+		d = append(d, y.len)
+	}
+	return d
+}
+
+func (p *Param) count() int {
+	switch p.Kind {
+	case Array:
+		return 2*p.Rank + 1
+	case Parts:
+		return len(p.Leaves)
+	}
+	return 1
+}
+
+// effects finds out what the whole call tree does.
+func (p *Program) effects() {
+	f := ir.Inline(p.Func) // the memories of the function keep their numbers
+	read, written := make([]bool, len(f.Mems)), make([]bool, len(f.Mems))
+	ir.Walk(f.Body, func(in *ir.Instr) {
+		switch in.Op {
+		case ir.OpLoad:
+			read[in.Mem] = true
+		case ir.OpStore:
+			written[in.Mem] = true
+		case ir.OpAtomic:
+			p.Atomics = true
+			read[in.Mem], written[in.Mem] = true, true
+		case ir.OpPrint:
+			p.Prints = true
+		case ir.OpBarrier, ir.OpWarpBarrier, ir.OpShuffle, ir.OpVote:
+			p.Meets = true
+		}
+	})
+	for i := range p.Params {
+		if q := &p.Params[i]; q.Kind == Array {
+			q.Read, q.Written = read[q.Mem], written[q.Mem]
+		}
+	}
+	for _, m := range f.Mems {
+		p.Meets = p.Meets || m.Space == ir.Shared
+	}
+}
+
+// divergences refuses meetings that not all threads may reach.
+func (c *compiler) divergences(f *ir.Func) {
+	what := map[ir.Op]string{ir.OpBarrier: "barrier", ir.OpWarpBarrier: "barrier of the warp", ir.OpShuffle: "shuffle", ir.OpVote: "vote"}
+	f = ir.Inline(f)
+	for i := range f.Params {
+		// Only Launch runs threads in company, and gives all of them one offset.
+		if p := &f.Params[i]; p.Kind == ir.Offset {
+			p.Kind = ir.Shape
+		}
+	}
+	for _, d := range ir.Divergences(f, nil) {
+		x := Diagnostic{Code: CodeDivergent, Pos: token.Position{Filename: d.Pos.File, Line: int(d.Pos.Line), Column: int(d.Pos.Col)},
+			Message: fmt.Sprintf("the %s may be reached by some threads only: the condition at %v differs between threads", what[d.Op], d.Branch),
+			Help:    "move it out of the if or the loop, so that all threads of the block reach it; threads that have nothing to do may return from the kernel before"}
+		if !c.rep.seen[x] {
+			c.rep.seen[x] = true
+			c.rep.list = append(c.rep.list, x)
+		}
+	}
 }
 
 // key writes down every declaration of the call tree.
@@ -178,7 +325,15 @@ func (c *compiler) keyOf(it *item) string {
 	}
 	// Positions are part of the faults that a program reports, and imports of
 	// what its names mean.
-	return fmt.Sprintf("%v %q %q\n", c.in.Fset.Position(it.node.Pos()), it.used, text)
+	return fmt.Sprintf("%v %q %q\n", c.fset(it).Position(it.node.Pos()), it.used, text)
+}
+
+// fset is the file set of the positions of it.
+func (c *compiler) fset(it *item) *token.FileSet {
+	if it.fset != nil {
+		return it.fset
+	}
+	return c.in.Fset
 }
 
 func (c *compiler) print(n ast.Node) string {

@@ -50,6 +50,7 @@ func parseMore(t testing.TB, before *pkg, name, src string) *pkg {
 		}
 		p.imports[local] = path
 	}
+	assigned := Assigned(f)
 	for _, d := range f.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
@@ -59,7 +60,7 @@ func parseMore(t testing.TB, before *pkg, name, src string) *pkg {
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
 				for _, id := range specNames(s) {
-					p.decls[id.Name] = Decl{Name: id.Name, Gen: d, Imports: p.imports, Where: p.fset.Position(d.Pos())}
+					p.decls[id.Name] = Decl{Name: id.Name, Gen: d, Imports: p.imports, Where: p.fset.Position(d.Pos()), Constant: !assigned[id.Name]}
 				}
 			}
 		}
@@ -126,9 +127,9 @@ func compareNative(t *testing.T, prog *Program, native any, n int) {
 	for range n {
 		args := make([]ir.Bits, len(prog.Params))
 		in := make([]reflect.Value, len(args))
-		for i, pt := range prog.Params {
-			args[i] = argument(rnd, pt)
-			in[i] = toGo(f.Type().In(i), pt, args[i])
+		for i, p := range prog.Params {
+			args[i] = argument(rnd, p.Type)
+			in[i] = toGo(f.Type().In(i), p.Type, args[i])
 		}
 		want, fault := callNative(f, in)
 		got, err := (&ir.Evaluator{Steps: 1e6}).Run(prog.Func, args...)

@@ -24,7 +24,7 @@ const (
 	CodeSend Code = "send"
 	// CodeTypeSwitch: a type switch. Example: switch x.(type) {}
 	CodeTypeSwitch Code = "type switch"
-	// CodeRange: range over anything but an integer. Example: for _, c := range "abc" {}
+	// CodeRange: range over anything but a slice, an array or an integer. Example: for _, c := range "abc" {}
 	CodeRange Code = "range"
 )
 
@@ -36,14 +36,24 @@ const (
 	CodeFuncLit Code = "func literal"
 	// CodeFuncValue: a function used as a value. Example: f := math.Sin
 	CodeFuncValue Code = "func value"
-	// CodeCompositeLit: a composite literal. Example: p := T{1, 2}
+	// CodeCompositeLit: a literal of a slice. Example: a := []int{1, 2}
 	CodeCompositeLit Code = "composite literal"
-	// CodeIndex: an index expression. Example: "abc"[i]
+	// CodeIndex: an element of anything but a slice or an array. Example: "abc"[i]
 	CodeIndex Code = "index"
-	// CodeSliceExpr: a slice expression. Example: "abc"[i:]
+	// CodeSliceExpr: a slice of a string or of what has no name, or one with a capacity. Example: "abc"[i:]
 	CodeSliceExpr Code = "slice expression"
-	// CodeField: a field of a struct. Example: p.x
-	CodeField Code = "field"
+	// CodeSliceElement: a row of an array exchanged for another. Example: a[0] = a[1], with a [][]float64
+	CodeSliceElement Code = "row assignment"
+	// CodeTwoArrays: a slice variable that can be a view of two arrays. Example: s := a; if x > 0 { s = b }
+	CodeTwoArrays Code = "two arrays"
+	// CodeAtomic: an atomic operation on anything but an element of a slice or of a shared array. Example: atomic.AddInt64(&n, 1)
+	CodeAtomic Code = "atomic operand"
+	// CodeShared: simt.Shared of anything but a local array that is declared without a value. Example: simt.Shared(&x[0])
+	CodeShared Code = "shared"
+	// CodeDivergent: a barrier, a shuffle or a vote that only some threads may reach. Example: if simt.ThreadIdx().X < 16 { simt.SyncThreads() }
+	CodeDivergent Code = "divergent"
+	// CodeTooLarge: an array of many elements used as a value. Example: a == b, with a [1000]float64
+	CodeTooLarge Code = "too large"
 	// CodeAddress: the address of a variable. Example: p := &x
 	CodeAddress Code = "address"
 	// CodeDeref: a pointer's target. Example: *p = 1
@@ -56,19 +66,19 @@ const (
 	CodeStringValue Code = "string value"
 	// CodeComplexValue: a complex constant. Example: z := 1i
 	CodeComplexValue Code = "complex value"
-	// CodePrint: print and println. Example: println(x)
+	// CodePrint: print, and println of anything but numbers, bools and string constants. Example: print(x)
 	CodePrint Code = "print"
-	// CodeBuiltin: any other predeclared function but min and max. Example: panic(1)
+	// CodeBuiltin: any other predeclared function but min, max and len. Example: panic(1)
 	CodeBuiltin Code = "builtin"
 )
 
 // Types that kernels do not have.
 const (
-	// CodeSlice: a slice type. Example: func f(a []float64) float64
+	// CodeSlice: a slice type of anything but numbers and bools, or a slice as a result. Example: func f(a []string) float64
 	CodeSlice Code = "slice type"
-	// CodeArray: an array type. Example: var a [3]float64
+	// CodeArray: an array type of other elements or of very many, or an array as the kernel's result. Example: var a [3][]float64
 	CodeArray Code = "array type"
-	// CodeStruct: a struct type. Example: type point struct{ x, y float64 }
+	// CodeStruct: a struct type with other fields, or a struct as the kernel's result. Example: type rows struct{ a []float64 }
 	CodeStruct Code = "struct type"
 	// CodePointer: a pointer type. Example: func f(p *float64) float64
 	CodePointer Code = "pointer type"
@@ -98,9 +108,9 @@ const (
 	CodeNoBody Code = "no body"
 	// CodeRecursion: a function that calls itself, directly or not. Example: return fib(n-1) + fib(n-2)
 	CodeRecursion Code = "recursion"
-	// CodePackage: a package other than math. Example: strings.ToUpper(s)
+	// CodePackage: a package other than math, math/bits, sync/atomic and simt. Example: strings.ToUpper(s)
 	CodePackage Code = "package"
-	// CodePackageVar: a package-level variable of compiled Go. Example: return x * scale
+	// CodePackageVar: a package-level variable of compiled Go that is not a constant table. Example: return x * scale
 	CodePackageVar Code = "package variable"
 	// CodeCaptured: a variable that cannot be captured by value. Example: return x * weights[0]
 	CodeCaptured Code = "captured variable"

@@ -5,7 +5,6 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"strings"
 	"sync"
 
 	"gpunotes/gpukit/internal/ir"
@@ -37,7 +36,7 @@ const (
 )`
 
 // goType is the Go type of a library function's operand: it is int, not
-// int64, in every signature of package math.
+// int64, in every signature of packages math and math/bits.
 var goType = map[ir.Type]types.Type{
 	ir.Bool: types.Typ[types.Bool],
 	ir.I64:  types.Typ[types.Int],
@@ -46,22 +45,6 @@ var goType = map[ir.Type]types.Type{
 	ir.F32:  types.Typ[types.Float32],
 	ir.F64:  types.Typ[types.Float64],
 }
-
-// mathFuncs gives the operations of each function of package math by its name
-// there: one, or two for those with two results.
-var mathFuncs = sync.OnceValue(func() map[string][]ir.MathFn {
-	m := map[string][]ir.MathFn{}
-	for i := range ir.NumMath() {
-		fn := ir.MathFn(i)
-		name, ok := strings.CutPrefix(fn.String(), "math.")
-		if !ok {
-			continue
-		}
-		name, _, _ = strings.Cut(name, ".")
-		m[name] = append(m[name], fn)
-	}
-	return m
-})
 
 // mathPackage is package math for go/types, made from the table of library
 // functions; it is read-only once made.
@@ -75,16 +58,8 @@ var mathPackage = sync.OnceValue(func() *types.Package {
 	if err != nil {
 		panic(err)
 	}
-	for name, fns := range mathFuncs() {
-		var params, results []*types.Var
-		for _, t := range fns[0].Row().In {
-			params = append(params, types.NewParam(token.NoPos, pkg, "", goType[t]))
-		}
-		for _, fn := range fns {
-			results = append(results, types.NewParam(token.NoPos, pkg, "", goType[fn.Row().Out]))
-		}
-		sig := types.NewSignatureType(nil, nil, nil, types.NewTuple(params...), types.NewTuple(results...), false)
-		pkg.Scope().Insert(types.NewFunc(token.NoPos, pkg, name, sig))
+	for name, fns := range libFuncs("math") {
+		insertFunc(pkg, name, fns, func(t ir.Type) types.Type { return goType[t] })
 	}
 	return pkg
 })

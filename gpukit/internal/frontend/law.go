@@ -18,17 +18,23 @@ type call struct {
 // language does not have, and recursion.
 func (c *compiler) law(reach []*item) {
 	c.calls = map[*item][]call{}
-	for _, it := range reach {
+	for i := 0; i < len(reach); i++ {
+		it := reach[i]
 		l := &lawyer{c: c, it: it, silent: map[types.Object]bool{}}
 		switch node := it.node.(type) {
 		case *ast.FuncDecl:
 			l.function(node)
+			it.facts = c.factsOf(it)
 		case *ast.GenDecl:
 			for _, s := range c.stale {
 				if s.gen == it.decl.Gen {
 					l.refuse(CodeStaleConst, s.id.Pos(), "run the cell with this declaration again, or use other names",
 						"%s was declared again after this declaration used it", s.id.Name)
 				}
+			}
+			if it.table {
+				l.table(node.Specs[0].(*ast.ValueSpec))
+				continue
 			}
 			l.group = true
 			l.genDecl(node)
@@ -144,7 +150,7 @@ func (l *lawyer) function(fd *ast.FuncDecl) {
 	}
 	if fd.Type.Results != nil {
 		for _, f := range fd.Type.Results.List {
-			if !l.typ(f.Type, "a result") {
+			if !l.typ(f.Type, "a result") || !l.result(f.Type) {
 				l.badResult = true
 				l.silence(f.Names)
 			}
@@ -155,6 +161,29 @@ func (l *lawyer) function(fd *ast.FuncDecl) {
 		return
 	}
 	l.stmt(fd.Body)
+}
+
+// result refuses result types that no function can have, or that the function
+// itself cannot have: its caller is not Go.
+func (l *lawyer) result(e ast.Expr) bool {
+	t := l.c.info.TypeOf(e)
+	y, _ := layoutOf(t)
+	switch {
+	case isSlice(t):
+		l.refuse(CodeSlice, e.Pos(), "give the function the array to write into as a parameter, or return the bounds of the part",
+			"a result has type %s: functions of a kernel do not return slices", typeName(t))
+	case l.it != l.c.items[0] || y.scalar():
+		return true
+	case isArray(t):
+		l.refuse(CodeArray, e.Pos(), "write into a slice parameter", "a result of the kernel itself has type %s", typeName(t))
+	default:
+		l.refuse(CodeStruct, e.Pos(), "return the fields as several results", "a result of the kernel itself has type %s", typeName(t))
+	}
+	return false
+}
+
+func typeName(t types.Type) string {
+	return types.TypeString(t, func(*types.Package) string { return "" })
 }
 
 func (l *lawyer) silence(ids []*ast.Ident) {
@@ -176,7 +205,7 @@ func (l *lawyer) typ(e ast.Expr, what string) bool {
 		l.c.invalid = true
 		return false
 	}
-	if _, ok := irType(t); ok {
+	if _, ok := layoutOf(t); ok {
 		return true
 	}
 	l.refuseType(e.Pos(), t, what)
@@ -186,7 +215,7 @@ func (l *lawyer) typ(e ast.Expr, what string) bool {
 // importedName refuses a name of a package that kernels do not have.
 func (l *lawyer) importedName(e ast.Expr) bool {
 	if sel, ok := ast.Unparen(e).(*ast.SelectorExpr); ok {
-		if path, ok := l.pkgPath(sel.X); ok && path != "math" {
+		if path, ok := l.pkgPath(sel.X); ok && !isLib(path) {
 			l.refusePackage(sel, path)
 			return false
 		}
@@ -202,18 +231,21 @@ func (l *lawyer) refuseType(pos token.Pos, t types.Type, what string) {
 	never := func(code Code, kind, help string) {
 		l.refuse(code, pos, help, "%s has type %s: %s are not part of the kernel language", what, name, kind)
 	}
-	const scalar = "scalar parameters only in Vectorize: "
 	if _, ok := t.(*types.TypeParam); ok {
 		never(CodeGeneric, "type parameters", "write a plain type such as float64")
 		return
 	}
 	switch u := t.Underlying().(type) {
 	case *types.Slice:
-		say(CodeSlice, "slices", scalar+"declare one element, for example "+elem(u.Elem())+", and give the whole array in the call; the function runs once for each element")
+		never(CodeSlice, "slices of anything but numbers and bools", "use a slice of numbers with one dimension more, or one slice for each field")
 	case *types.Array:
-		say(CodeArray, "arrays", scalar+"use one variable for each element, or switch on the index")
+		if y, ok := layoutOf(u.Elem()); !ok || y.rank > 0 {
+			never(CodeArray, "arrays of such elements", "use an array of numbers, bools, arrays or structs of these; an N-dimensional array parameter is a slice of slices")
+		} else {
+			never(CodeArray, "arrays of more than a million elements", "pass a slice as an argument")
+		}
 	case *types.Struct:
-		say(CodeStruct, "structs", scalar+"use one variable for each field")
+		never(CodeStruct, "structs with such fields", "use fields that are numbers, bools, arrays or structs of these, and pass slices as parameters of their own")
 	case *types.Pointer:
 		never(CodePointer, "pointers", "pass the value, and return the new one: functions can have several results")
 	case *types.Map:
@@ -238,13 +270,6 @@ func (l *lawyer) refuseType(pos token.Pos, t types.Type, what string) {
 	default:
 		never(CodeType, "values of this type", "use bool, an integer type, float32 or float64")
 	}
-}
-
-func elem(t types.Type) string {
-	if s, ok := t.Underlying().(*types.Slice); ok {
-		return elem(s.Elem())
-	}
-	return types.TypeString(t, func(*types.Package) string { return "" })
 }
 
 func (l *lawyer) genDecl(d *ast.GenDecl) {
@@ -292,7 +317,7 @@ func (l *lawyer) define(ids []*ast.Ident, values []ast.Expr) {
 		if obj == nil {
 			continue
 		}
-		if _, ok := irType(obj.Type()); !ok {
+		if _, ok := layoutOf(obj.Type()); !ok {
 			l.silent[obj] = true
 			// The results of a call are refused where the callee is declared.
 			if len(l.c.rep.list) == before && len(values) == len(ids) && obj.Type() != types.Typ[types.Invalid] && !isCall(values[i]) {
@@ -410,17 +435,28 @@ func (l *lawyer) assign(s *ast.AssignStmt) {
 // assigned applies the law to the left side of an assignment.
 func (l *lawyer) assigned(e ast.Expr) {
 	id, ok := ast.Unparen(e).(*ast.Ident)
-	if !ok {
-		l.expr(e)
+	if ok && id.Name == "_" {
 		return
 	}
-	if it := l.c.byObj[l.c.info.Uses[id]]; it != nil && it.global != nil {
-		l.refuse(CodeAssignCaptured, id.Pos(), "use a local variable and return it; assign the result to "+id.Name+" outside the kernel",
-			"assignment to %s, a global variable: a kernel sees a copy of its value", id.Name)
-		return
+	f := facts{c: l.c}
+	if obj := f.root(e); obj != nil {
+		switch it := l.c.byObj[obj]; {
+		case it == nil:
+		case it.global != nil:
+			l.refuse(CodeAssignCaptured, e.Pos(), "use a local variable and return it; assign the result to "+it.name+" outside the kernel",
+				"assignment to %s, a global variable: a kernel sees a copy of its value", l.text(e))
+			return
+		case it.table:
+			l.refuse(CodePackageVar, e.Pos(), "copy it to a local variable, or pass a slice as an argument",
+				"assignment to %s, a package-level variable: a table is constant", l.text(e))
+			return
+		}
 	}
-	if id.Name != "_" {
-		l.expr(id)
+	before := len(l.c.rep.list)
+	l.expr(e)
+	if x, ok := ast.Unparen(e).(*ast.IndexExpr); ok && len(l.c.rep.list) == before && isSlice(l.c.info.TypeOf(e)) && !l.isSilent(e) {
+		l.refuse(CodeSliceElement, e.Pos(), "assign the elements one by one in a loop; a row of an array cannot be exchanged for another",
+			"assignment to %s, a row of %s", l.text(e), l.text(x.X))
 	}
 }
 
@@ -429,9 +465,9 @@ func (l *lawyer) rangeStmt(s *ast.RangeStmt) {
 	before := len(l.c.rep.list)
 	known := t != nil && t != types.Typ[types.Invalid] && !l.isSilent(s.X)
 	if known {
-		if it, ok := irType(t); !ok || !it.IsInt() && !isUntypedInt(l.c.info.Types[s.X]) {
-			l.refuse(CodeRange, s.X.Pos(), "range over an integer, for i := range n, or write for i := 0; i < n; i++",
-				"range over %s, of type %s", l.text(s.X), types.TypeString(t, func(*types.Package) string { return "" }))
+		if it, ok := irType(t); !isSlice(t) && !isArray(t) && (!ok || !it.IsInt() && !isUntypedInt(l.c.info.Types[s.X])) {
+			l.refuse(CodeRange, s.X.Pos(), "range over a slice, an array or an integer, or write for i := 0; i < n; i++",
+				"range over %s, of type %s", l.text(s.X), typeName(t))
 		}
 	}
 	if len(l.c.rep.list) == before {
@@ -445,7 +481,7 @@ func (l *lawyer) rangeStmt(s *ast.RangeStmt) {
 			l.assigned(e)
 		} else if id, ok := e.(*ast.Ident); ok {
 			if obj := l.c.info.Defs[id]; obj != nil {
-				if _, ok := irType(obj.Type()); !ok {
+				if _, ok := layoutOf(obj.Type()); !ok {
 					l.silent[obj] = true
 				}
 			}
@@ -488,7 +524,7 @@ func (l *lawyer) isSilent(e ast.Expr) bool {
 func (l *lawyer) operands(es []ast.Expr, refused bool) {
 	for _, e := range es {
 		if t := l.c.info.TypeOf(e); refused && t != nil && t != types.Typ[types.Invalid] {
-			if _, ok := irType(t); !ok {
+			if _, ok := layoutOf(t); !ok || isSlice(t) || l.it == l.c.items[0] {
 				continue
 			}
 		}
@@ -515,7 +551,7 @@ func (l *lawyer) operand(e ast.Expr) {
 		// Several results of a function, whose declaration was checked.
 		return
 	}
-	if _, ok := irType(tv.Type); !ok && tv.IsValue() {
+	if _, ok := layoutOf(tv.Type); !ok && tv.IsValue() {
 		if id, ok := ast.Unparen(e).(*ast.Ident); ok && l.c.byObj[l.c.info.Uses[id]] != nil {
 			return
 		}
@@ -571,7 +607,7 @@ func (l *lawyer) expr(e ast.Expr) {
 	case *ast.FuncLit:
 		l.refuse(CodeFuncLit, e.Pos(), "declare it as a function with a name, outside of this one, and call that", "function literal")
 	case *ast.CompositeLit:
-		l.refuse(CodeCompositeLit, e.Pos(), "use one variable for each element", "composite literal %s: slices, arrays and structs are not part of the kernel language yet", l.text(e))
+		l.compositeLit(e)
 	case *ast.IndexExpr:
 		if tv := l.c.info.Types[e.X]; tv.Type != nil {
 			if _, ok := tv.Type.Underlying().(*types.Signature); ok {
@@ -580,15 +616,26 @@ func (l *lawyer) expr(e ast.Expr) {
 			}
 		}
 		l.part(e.X, func() {
-			l.refuse(CodeIndex, e.Pos(), "use one variable for each element", "element %s: slices and arrays are not part of the kernel language yet", l.text(e))
+			if t := l.c.info.TypeOf(e.X); isSlice(t) || isArray(t) {
+				l.operand(e.X)
+				return
+			}
+			l.refuse(CodeIndex, e.Pos(), "use an array of integers, [...]uint8{...}", "element %s: only slices and arrays have elements in a kernel", l.text(e))
 		})
 		l.operand(e.Index)
 	case *ast.IndexListExpr:
 		l.refuse(CodeGeneric, e.Pos(), "call a function without type parameters", "instance %s of a generic function", l.text(e))
 	case *ast.SliceExpr:
-		l.part(e.X, func() {
-			l.refuse(CodeSliceExpr, e.Pos(), "use one variable for each element", "slice %s: slices are not part of the kernel language yet", l.text(e))
-		})
+		if obj := (&facts{c: l.c}).root(e.X); obj != nil && l.c.byObj[obj] != nil && isArray(l.c.info.TypeOf(e.X)) {
+			l.sliceExpr(e)
+		} else {
+			l.part(e.X, func() { l.sliceExpr(e) })
+		}
+		for _, x := range []ast.Expr{e.Low, e.High} {
+			if x != nil {
+				l.operand(x)
+			}
+		}
 	case *ast.StarExpr:
 		l.part(e.X, func() {
 			l.refuse(CodeDeref, e.Pos(), "pass the value: there are no pointers in a kernel", "pointer target %s", l.text(e))
@@ -648,7 +695,7 @@ func (l *lawyer) pkgPath(x ast.Expr) (string, bool) {
 
 func (l *lawyer) selector(e *ast.SelectorExpr) {
 	if path, ok := l.pkgPath(e.X); ok {
-		if path != "math" {
+		if !isLib(path) {
 			l.refusePackage(e, path)
 		} else if _, ok := l.c.info.Uses[e.Sel].(*types.Func); ok {
 			l.refuse(CodeFuncValue, e.Pos(), "call the function here: "+l.text(e)+"(...)", "function %s is used as a value", l.text(e))
@@ -660,22 +707,94 @@ func (l *lawyer) selector(e *ast.SelectorExpr) {
 			l.refuse(CodeMethod, e.Pos(), "write a function with the receiver as its first parameter", "method %s", l.text(e))
 			return
 		}
-		if _, ok := l.c.info.Uses[e.Sel].(*types.Var); ok {
-			l.refuse(CodeField, e.Pos(), "use one variable for each field", "field %s: structs are not part of the kernel language yet", l.text(e))
-		}
+		l.operand(e.X)
 	})
+}
+
+func (l *lawyer) compositeLit(e *ast.CompositeLit) {
+	t := l.c.info.TypeOf(e)
+	if t == nil || t == types.Typ[types.Invalid] {
+		l.c.invalid = true
+		return
+	}
+	if isSlice(t) {
+		l.refuse(CodeCompositeLit, e.Pos(), "write an array, [...]T{...}: its size is part of its type", "composite literal %s: kernels make no slices", l.text(e))
+		return
+	}
+	if _, ok := layoutOf(t); !ok {
+		l.refuseType(e.Pos(), t, l.text(e))
+		return
+	}
+	for _, x := range e.Elts {
+		if kv, ok := x.(*ast.KeyValueExpr); ok {
+			x = kv.Value
+		}
+		l.operand(x)
+	}
+}
+
+func (l *lawyer) sliceExpr(e *ast.SliceExpr) {
+	t := l.c.info.TypeOf(e.X)
+	f := facts{c: l.c}
+	switch {
+	case e.Slice3:
+		l.refuse(CodeSliceExpr, e.Pos(), "write x[a:b]: a slice in a kernel has no capacity but its length", "slice %s with a capacity", l.text(e))
+	case isSlice(t):
+		l.operand(e.X)
+	case isArray(t):
+		obj := f.root(e.X)
+		if it := l.c.byObj[obj]; obj == nil || it != nil {
+			l.refuse(CodeSliceExpr, e.Pos(), "copy the array to a local variable and slice that", "slice %s of an array that is not a local variable", l.text(e))
+			return
+		}
+		l.operand(e.X)
+		if _, ok := layoutOf(l.c.info.TypeOf(e)); !ok {
+			l.refuse(CodeSliceExpr, e.Pos(), "slice the innermost array: "+l.text(e.X)+"[i][:]", "slice %s, of type %s", l.text(e), typeName(l.c.info.TypeOf(e)))
+		}
+	default:
+		l.refuse(CodeSliceExpr, e.Pos(), "use an array of integers, [...]uint8{...}", "slice %s: only slices and arrays have parts in a kernel", l.text(e))
+	}
+}
+
+// table applies the law to the declaration of a constant table.
+func (l *lawyer) table(s *ast.ValueSpec) {
+	before := len(l.c.rep.list)
+	l.define(s.Names, s.Values)
+	if s.Type != nil && len(l.c.rep.list) == before {
+		l.typ(s.Type, "variable "+s.Names[0].Name)
+	}
+	if len(l.c.rep.list) > before {
+		return
+	}
+	l.constant(ast.Unparen(s.Values[0]).(*ast.CompositeLit))
+}
+
+// constant refuses elements of a literal that are not constants.
+func (l *lawyer) constant(lit *ast.CompositeLit) {
+	for _, x := range lit.Elts {
+		if kv, ok := x.(*ast.KeyValueExpr); ok {
+			x = kv.Value
+		}
+		if inner, ok := ast.Unparen(x).(*ast.CompositeLit); ok {
+			l.constant(inner)
+		} else if l.c.info.Types[x].Value == nil {
+			l.notConstant(x)
+		}
+	}
+}
+
+func (l *lawyer) notConstant(e ast.Expr) {
+	l.refuse(CodePackageVar, e.Pos(), "write the number, or compute the table in the function", "the element %s of a table is not a constant", l.text(e))
 }
 
 // packageHelp says what to do instead of using a package.
 var packageHelp = map[string]string{
-	"math/bits":             "write the operation with shifts and masks, in a function of your own",
-	"sync/atomic":           "return the value and combine the results outside the kernel",
-	"gpunotes/gpukit/simt":  "use Vectorize, which gives each worker its elements",
-	"fmt":                   "return the value and print it outside the kernel",
-	"math/rand":             "compute an array of random numbers outside and pass it as an argument",
-	"math/rand/v2":          "compute an array of random numbers outside and pass it as an argument",
+	"fmt":                   "use println, or return the value and print it outside the kernel",
+	"math/rand":             "use simt.UniformFloat64(seed, i), or pass an array of random numbers as an argument",
+	"math/rand/v2":          "use simt.UniformFloat64(seed, i), or pass an array of random numbers as an argument",
 	"math/cmplx":            "use two float64 variables, the real and the imaginary part",
 	"time":                  "pass the time as an argument",
+	"sync":                  "use simt.SyncThreads, or sync/atomic on the elements of a slice",
 	"gpunotes/gpukit":       "call gpukit outside the kernel and pass arrays as arguments",
 	"gpunotes/gpukit/trace": "call it outside the kernel",
 }
@@ -683,24 +802,19 @@ var packageHelp = map[string]string{
 func (l *lawyer) refusePackage(e *ast.SelectorExpr, path string) {
 	help := packageHelp[path]
 	if help == "" {
-		help = "kernels can use package math and functions of your own: write " + e.Sel.Name + " in Go, or compute the value outside and pass it as an argument"
+		help = "kernels can use packages math, math/bits, sync/atomic and simt and functions of your own: write " + e.Sel.Name + " in Go, or compute the value outside and pass it as an argument"
 	}
-	switch path {
-	case "math/bits", "sync/atomic", "gpunotes/gpukit/simt":
-		l.refuse(CodePackage, e.Pos(), help, "%s: package %s is not yet available inside kernels", l.text(e), path)
-	default:
-		l.refuse(CodePackage, e.Pos(), help, "%s: package %s is not part of the kernel language", l.text(e), path)
-	}
+	l.refuse(CodePackage, e.Pos(), help, "%s: package %s is not part of the kernel language", l.text(e), path)
 }
 
 // builtinHelp says what to write instead of a predeclared function.
 var builtinHelp = map[string]string{
-	"append":  "return one value for each worker; gpukit makes the result array",
-	"make":    "use one variable for each element; gpukit makes the result array",
+	"append":  "write into an array that was made outside and is an argument",
+	"make":    "use a fixed array, var a [16]float64, or pass an array that was made outside as an argument",
 	"new":     "declare a variable: there are no pointers in a kernel",
-	"len":     "pass the length as an argument",
-	"cap":     "pass the length as an argument",
-	"copy":    "assign the elements one by one",
+	"cap":     "use len: a slice in a kernel has no capacity but its length",
+	"copy":    "assign the elements one by one in a loop",
+	"clear":   "assign zero to the elements in a loop",
 	"panic":   "return a value that marks the failure, for example math.NaN()",
 	"recover": "test for the failure beforehand, for example if d != 0 { ... }",
 }
@@ -717,6 +831,9 @@ func (l *lawyer) call(e *ast.CallExpr) {
 	case tv.IsType():
 		if l.typ(fun, "the conversion") {
 			args()
+			if len(e.Args) == 1 && isArray(tv.Type) && isSlice(l.c.info.TypeOf(e.Args[0])) && !l.isSilent(e.Args[0]) {
+				l.refuse(CodeArray, e.Pos(), "assign the elements one by one in a loop", "conversion %s of a slice to an array", l.text(e))
+			}
 		}
 		return
 	case tv.IsBuiltin():
@@ -729,6 +846,8 @@ func (l *lawyer) call(e *ast.CallExpr) {
 		if _, ok := obj.(*types.Func); ok {
 			if it := l.c.byObj[obj]; it != nil {
 				l.c.calls[l.it] = append(l.c.calls[l.it], call{fun.Pos(), it})
+			} else if l.libCall(e) {
+				return
 			}
 		} else if obj != nil && !l.silent[obj] {
 			before := len(l.c.rep.list)
@@ -740,10 +859,12 @@ func (l *lawyer) call(e *ast.CallExpr) {
 		args()
 	case *ast.SelectorExpr:
 		if path, ok := l.pkgPath(fun.X); ok {
-			if path != "math" {
+			if !isLib(path) {
 				l.refusePackage(fun, path)
+			} else if l.libCall(e) {
+				return
 			}
-			l.operands(e.Args, path != "math")
+			l.operands(e.Args, !isLib(path))
 			return
 		}
 		l.selector(fun)
@@ -759,20 +880,135 @@ func (l *lawyer) call(e *ast.CallExpr) {
 	}
 }
 
+// libCall applies the law to a call of a package's function; true means that
+// the arguments were dealt with.
+func (l *lawyer) libCall(e *ast.CallExpr) bool {
+	fn := l.c.libObj(e)
+	if fn == nil {
+		return false
+	}
+	path, name := fn.Pkg().Path(), fn.Name()
+	if help := refusedLib[path+"."+name]; help != "" {
+		l.refuse(CodePackage, e.Pos(), help, "%s is not part of the kernel language", l.text(e.Fun))
+		return true
+	}
+	if it := l.c.written(fn); it != nil {
+		l.c.calls[l.it] = append(l.c.calls[l.it], call{e.Pos(), it})
+		return false
+	}
+	if len(e.Args) == 0 {
+		return false
+	}
+	if _, ok := atomics[path+"."+name]; ok {
+		l.atomicOperand(e.Args[0])
+		l.operands(e.Args[1:], false)
+		return true
+	}
+	if path == simtPath && name == "Shared" {
+		l.shared(e.Args[0])
+		return true
+	}
+	return false
+}
+
+// atomicOperand takes &x[i] with x a slice or a shared array.
+func (l *lawyer) atomicOperand(e ast.Expr) {
+	const help = "write &x[i], where x is a slice or an array that simt.Shared was called on"
+	u, ok := ast.Unparen(e).(*ast.UnaryExpr)
+	if !ok || u.Op != token.AND {
+		l.refuse(CodeAtomic, e.Pos(), help, "an atomic operation on %s", l.text(e))
+		return
+	}
+	x, ok := ast.Unparen(u.X).(*ast.IndexExpr)
+	if !ok {
+		l.refuse(CodeAtomic, e.Pos(), help, "an atomic operation on %s", l.text(e))
+		return
+	}
+	before := len(l.c.rep.list)
+	l.operand(x)
+	if len(l.c.rep.list) > before || l.isSilent(x) {
+		return
+	}
+	if !isSlice(l.c.info.TypeOf(x.X)) {
+		if obj := (&facts{c: l.c}).root(x); obj == nil || !l.isShared(obj) {
+			l.refuse(CodeAtomic, e.Pos(), help, "an atomic operation on %s, which no other thread sees", l.text(e))
+		}
+	}
+}
+
+// isShared reports whether the function calls simt.Shared on the variable.
+func (l *lawyer) isShared(obj types.Object) bool {
+	found := false
+	ast.Inspect(l.it.node, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 {
+			if path, name := l.c.libFunc(call); path == simtPath && name == "Shared" {
+				if u, ok := ast.Unparen(call.Args[0]).(*ast.UnaryExpr); ok {
+					found = found || (&facts{c: l.c}).root(u.X) == obj
+				}
+			}
+		}
+		return true
+	})
+	return found
+}
+
+// shared takes the address of a local array that is declared without a value.
+func (l *lawyer) shared(e ast.Expr) {
+	const help = "declare it in this function, var tile [256]float64, and call simt.Shared(&tile) next"
+	u, ok := ast.Unparen(e).(*ast.UnaryExpr)
+	if ok && u.Op == token.AND {
+		if id, ok := ast.Unparen(u.X).(*ast.Ident); ok {
+			obj := l.c.info.Uses[id]
+			if l.silent[obj] {
+				return
+			}
+			declared := false
+			ast.Inspect(l.it.node, func(n ast.Node) bool {
+				if s, ok := n.(*ast.ValueSpec); ok && len(s.Values) == 0 {
+					for _, name := range s.Names {
+						declared = declared || obj != nil && l.c.info.Defs[name] == obj
+					}
+				}
+				return true
+			})
+			if declared && isArray(obj.Type()) {
+				return
+			}
+		}
+	}
+	l.refuse(CodeShared, e.Pos(), help, "simt.Shared(%s): not the address of a local array that is declared without a value", l.text(e))
+}
+
+// isText reports whether tv is a string constant.
+func isText(tv types.TypeAndValue) bool { return tv.Value != nil && tv.Value.Kind() == constant.String }
+
 func (l *lawyer) builtin(e *ast.CallExpr, fun ast.Expr, args func()) {
 	name := l.text(fun)
 	switch name {
-	case "min", "max":
+	case "min", "max", "len":
 		args()
-	case "print", "println":
-		l.refuse(CodePrint, e.Pos(), "return the value and print it outside the kernel", "%s is not yet part of the kernel language", name)
+	case "print":
+		l.refuse(CodePrint, e.Pos(), "use println: lines of threads that run at once would mix", "print is not part of the kernel language")
+	case "println":
+		for _, x := range e.Args {
+			if isText(l.c.info.Types[x]) {
+				continue
+			}
+			before := len(l.c.rep.list)
+			l.operand(x)
+			if t := l.c.info.TypeOf(x); len(l.c.rep.list) == before && t != nil && !l.isSilent(x) {
+				if y, ok := layoutOf(t); ok && !y.scalar() {
+					l.refuse(CodePrint, x.Pos(), "print the elements one by one", "println of %s, of type %s", l.text(x), typeName(t))
+				}
+			}
+		}
 	default:
 		if l.isSilent(e) {
 			return
 		}
 		help := builtinHelp[strings.TrimPrefix(name, "unsafe.")]
 		if help == "" {
-			help = "use arithmetic, min, max and package math"
+			help = "use arithmetic, min, max, len and package math"
 		}
 		l.refuse(CodeBuiltin, e.Pos(), help, "%s is not part of the kernel language", l.text(e))
 	}

@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"math/rand"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -18,7 +19,16 @@ func TestMutants(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	src := string(text)
+	arrays, err := os.ReadFile("arrays_native_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(string(arrays), "\n)\n")
+	src := string(text) + body
+	for i, k := range kernels {
+		// Names that several kernels declare mean the last of them.
+		src += "\n" + strings.NewReplacer("func f(", "func tKernel"+strconv.Itoa(i)+"(").Replace(k.src)
+	}
 	for _, c := range refusals {
 		if !strings.Contains(c.src, "import") && c.code != CodeSyntax {
 			src += "\n" + strings.NewReplacer(";", "\n", "func f(", "func tF(").Replace(c.src)
@@ -62,7 +72,7 @@ func TestMutants(t *testing.T) {
 			t.Fatal(err)
 		}
 		decls := map[string]Decl{}
-		imports := map[string]string{"math": "math"}
+		imports := map[string]string{"math": "math", "bits": bitsPath, "atomic": atomicPath, "simt": simtPath}
 		for _, d := range f.Decls {
 			switch d := d.(type) {
 			case *ast.FuncDecl:
@@ -70,7 +80,7 @@ func TestMutants(t *testing.T) {
 			case *ast.GenDecl:
 				for _, sp := range d.Specs {
 					for _, id := range specNames(sp) {
-						decls[id.Name] = Decl{Name: id.Name, Gen: d, Imports: imports}
+						decls[id.Name] = Decl{Name: id.Name, Gen: d, Imports: imports, Constant: d.Tok == token.VAR}
 					}
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"reflect"
 	"sort"
 	"strconv"
@@ -32,10 +33,23 @@ var refusals = []struct {
 	{CodeFuncLit, "func f(x int) int { return /*!*/func() int { return x }() }", ""},
 	{CodeFuncValue, "import \"math\"; func f(x float64) float64 { g := /*!*/math.Sin; return g(x) }", "math.Sin is used as a value"},
 	{CodeFuncValue, "func g(x int) int { return x }; func f(x int) int { h := /*!*/g; return h(x) }", "function g"},
-	{CodeCompositeLit, "type t [2]int; func f(x int) int { a := /*!*/[]int{1, 2}; return a[0] + x }", "[]int{…}"},
+	{CodeCompositeLit, "func f(x int) int { a := /*!*/[]int{1, 2}; return a[0] + x }", "[]int{…}"},
 	{CodeIndex, "func f(x int) int { return x + int(/*!*/\"abc\"[x]) }", `"abc"[x]`},
 	{CodeSliceExpr, "func f(x int) int { s := /*!*/\"abc\"[x:]; return x + len(s) }", ""},
-	{CodeField, "func g() /*!!*/struct{ x int } { return g() }; func f(x int) int { return /*!*/g().x + x }", "field g().x"},
+	{CodeSliceExpr, "func f(a []int) int { return len(/*!*/a[0:1:2]) }", "with a capacity"},
+	{CodeSliceExpr, "func f(x int) int { return len(/*!*/global_array[x:]) + len(a2(x)) }; func a2(x int) [2]int { var a [2][3]int; b := /*!*/a[:]; return [2]int{len(b), x} }", "slice a[:], of type [][3]int"},
+	{CodeSliceElement, "func f(a [][]float64) { /*!*/a[0] = a[1] }", "a[0], a row of a"},
+	{CodeTwoArrays, "func f(a, b []float64, x int) float64 { s := a; if x > 0 { /*!*/s = b }; return s[0] }", "s is a view of a and here becomes one of b"},
+	{CodeTwoArrays, "func f(a, b [][]float64) { r, q := a[0], b[0]; /*!*/r, q = q, r; r[0] = q[0] }", "r is a view"},
+	{CodeTwoArrays, "func f(n int) (x int) { var /*!*/s []int; for i := range n { var a [3]int; a[0] = i; if i > 0 { x += s[0] }; s = a[:] }; return }", "outlives"},
+	{CodeTwoArrays, "func f(n int) (x int) { var /*!*/s []int; for a := [3]int{}; n > 0; n-- { if n == 2 { x += s[0] }; s = a[:] }; return }", "outlives"},
+	{CodeAtomic, "import \"sync/atomic\"; func f(n int64) int64 { return atomic.AddInt64(/*!*/&n, 1) }", "&n"},
+	{CodeAtomic, "import \"gpunotes/gpukit/simt\"; func f(x int32) int32 { var a [3]int32; return simt.AddInt32(/*!*/&a[0], x) }", "no other thread sees"},
+	{CodeShared, "import \"gpunotes/gpukit/simt\"; func f(x []float64) { simt.Shared(/*!*/&x[0]) }", "simt.Shared(&x[0])"},
+	{CodeShared, "import \"gpunotes/gpukit/simt\"; func f(x []float64) { a := [2]float64{1, 2}; simt.Shared(/*!*/&a); x[0] = a[1] }", "without a value"},
+	{CodeDivergent, "import \"gpunotes/gpukit/simt\"; func f(x []float64) { if simt.ThreadIdx().X < 16 { /*!*/simt.SyncThreads() } }", "the barrier may be reached by some threads only: the condition at cell 3:3:"},
+	{CodeDivergent, "import \"gpunotes/gpukit/simt\"; func f(x []float64) { for i := simt.ThreadIdx().X; i < 9; i++ { x[i] = /*!*/simt.ShuffleDownFloat64(x[i], 1) } }", "the shuffle"},
+	{CodeTooLarge, "func f(x int) bool { var a, b [1000]int; a[x], b[x] = 1, 2; return /*!*/a == /*!*/b }", "1000 elements"},
 	{CodeAddress, "func f(x int) int { p := /*!*/&x; return *p }", "&x"},
 	{CodeDeref, "func g() /*!!*/*int { for {} }; func f(x int) int { return x + /*!*/*g() }", "*g()"},
 	{CodeTypeAssert, "func g() /*!!*/any { for {} }; func f(x int) int { return x + /*!*/g().(int) }", ""},
@@ -43,17 +57,23 @@ var refusals = []struct {
 	{CodeStringValue, "func f(x int) int { s := /*!*/\"abc\"; return x + len(s) }", `"abc" is a string`},
 	{CodeStringValue, "const s = \"abc\"; func f(x int) int { t := /*!*/s; _ = t; return x }", "s is a string"},
 	{CodeComplexValue, "func f(x int) int { z := /*!*/1i; _ = z; return x }", "1i"},
-	{CodePrint, "func f(x int) int { /*!*/println(x); return x }", "println"},
+	{CodePrint, "func f(x int) int { /*!*/print(x); return x }", "print"},
+	{CodePrint, "func f(x []int) int { println(1, /*!*/x); return 1 }", "println of x"},
 	{CodeBuiltin, "func f(x int) int { if x < 0 { /*!*/panic(\"no\") }; return x }", "panic"},
-	{CodeBuiltin, "func f(x int) int { return x + /*!*/len(make([]int, x)) }", ""},
+	{CodeBuiltin, "func f(x int) int { return x + len(/*!*/make([]int, x)) }", ""},
+	{CodeBuiltin, "func f(a []int) int { a = /*!*/append(a, 1); return /*!*/copy(a, a) + /*!*/cap(a) }", ""},
 	{CodeBuiltin, "func f(x float64) float64 { return x + /*!*/real(complex(x, x)) }", ""},
 
-	{CodeSlice, "func f(a /*!*/[]float64, i int) float64 { for j := range a { a[j] = 1 }; return a[i] + float64(len(a)) }", "parameter a has type []float64"},
-	{CodeSlice, "func f(x int) int { var a /*!*/[]int; return len(a) + x }", "variable a has type []int"},
-	{CodeSlice, "func f(x int) (/*!*/[]int) { return nil }", "a result has type []int"},
-	{CodeArray, "func f(x int) int { var a /*!*/[3]int; a[0] = x; return a[0] }", "[3]int"},
-	{CodeStruct, "type point /*!*/struct{ x, y float64 }; func f(p /*!!*/point) float64 { return p.x * p.y }", "parameter p has type point"},
-	{CodeStruct, "func f(x int) int { type t /*!*/struct{ x int }; return x }", "type t"},
+	{CodeSlice, "func f(a /*!*/[]string, i int) int { for j := range a { a[j] = a[i] }; return len(a) }", "parameter a has type []string"},
+	{CodeSlice, "func f(x int) int { var a /*!*/[][3]int; return len(a) + x }", "variable a has type [][3]int"},
+	{CodeSlice, "func f(x []int) (/*!*/[]int) { return x }", "a result has type []int"},
+	{CodeArray, "func f(x int) int { var a /*!*/[3][]int; a[0][0] = x; return len(a[0]) }", "[3][]int"},
+	{CodeArray, "func f(x int) int { var a /*!*/[1 << 30]int; return a[x] }", "more than a million"},
+	{CodeArray, "func f(x []int) int { a := /*!*/[2]int(x); return a[0] }", "conversion [2]int(x)"},
+	{CodeArray, "func f(x int) /*!*/[2]int { return [2]int{x, 1} }", "a result of the kernel itself"},
+	{CodeStruct, "type point /*!*/struct{ x, y []float64 }; func f(p /*!!*/point) float64 { return p.x[0] }", "parameter p has type point"},
+	{CodeStruct, "func f(x int) int { type t /*!*/struct{ x string }; return x }", "type t"},
+	{CodeStruct, "type point struct{ x, y float64 }; func f(p point) /*!*/point { return p }", "a result of the kernel itself"},
 	{CodePointer, "func f(p /*!*/*float64) float64 { *p = 1; return *p }", "*float64"},
 	{CodeMap, "func f(x int) int { var m /*!*/map[int]int; return m[x] }", "map[int]int"},
 	{CodeChan, "func f(c /*!*/chan int) int { return 1 }", "chan int"},
@@ -69,18 +89,21 @@ var refusals = []struct {
 	{CodeGeneric, "func f/*!*/[T any](x T) T { return x }", "type parameters"},
 	{CodeGeneric, "func g/*!!*/[T any](x T) T { return x }; func f(x int) int { return /*!*/g[int](x) }", "g[int]"},
 	{CodeVariadic, "func f(x /*!*/...float64) float64 { return x[0] }", "variadic"},
-	{CodeVariadic, "func g(x /*!!*/...int) int { return 1 }; func f(a /*!!*/[]int) int { return g(a/*!*/...) }", "with ..."},
+	{CodeVariadic, "func g(x /*!!*/...int) int { return 1 }; func f(a []int) int { return g(a/*!*/...) }", "with ..."},
 	{CodeNoBody, "func /*!*/f(x float64) float64", "no body"},
 	{CodeRecursion, "func f(n int) int { if n < 2 { return n }; return /*!*/f(n-1) + /*!*/f(n-2) }", "f → f"},
 	{CodeRecursion, "func f(n int) int { return g(n) }; func g(n int) int { return h(n) }; func h(n int) int { return /*!*/g(n-1) }", "g → h → g"},
 	{CodePackage, "import \"strings\"; func f(x int) int { return x + /*!*/strings.Count(\"a\", \"b\") }", "package strings is not part of the kernel language"},
-	{CodePackage, "import \"math/bits\"; func f(x uint64) int { return /*!*/bits.OnesCount64(x) }", "not yet available inside kernels"},
-	{CodePackage, "import b \"sync/atomic\"; func f(x int64) int64 { return /*!*/b.AddInt64(nil, x) }", "sync/atomic is not yet available"},
+	{CodePackage, "import \"math/bits\"; func f(x, y uint64) uint64 { return /*!*/bits.Rem64(x, y, y) }", "bits.Rem64 is not part of the kernel language"},
+	{CodePackage, "import \"sync\"; func f(x int) int { var m /*!*/sync.Mutex; m.Lock(); return x }", "package sync is not part"},
 	{CodePackage, "import \"time\"; func f(d /*!*/time.Duration) int { return int(d) }", "package time"},
 	{CodePackageVar, "var scale = 2.5; func f(x float64) float64 { return x * /*!*/scale }", "scale is a package-level variable"},
+	{CodePackageVar, "var table = []float64{1, 2}; func f(x int) float64 { return /*!*/table[x] }", "table is a package-level variable"},
 	{CodeCaptured, "func f(x float64) float64 { return x * /*!*/global_slice[0] }", "global_slice is a global variable of type []float64"},
+	{CodePackageVar, "var table = []float64{1, 2}; func f(x int) float64 { return /*!*/table[x] }", "table is a package-level variable"},
 	{CodeCaptured, "func f(x float64) float64 { return x * /*!*/refused }", "refused was lost"},
 	{CodeAssignCaptured, "func f(x float64) float64 { /*!*/global_float64 += x; return x }", "a kernel sees a copy"},
+	{CodeAssignCaptured, "func f(x int) int { /*!*/global_array[x] = 1; return x }", "assignment to global_array[x]"},
 	{CodeFreeLocal, "func f(x float64) float64 { return x * /*!*/local }", "local is a local variable of the enclosing function"},
 	{CodeStaleConst, "const ( A = 1; B = /*!*/A + 1 ); const ( A = 5 ); func f(x int) int { return x + B }", "A was declared again"},
 	{CodeUndefined, "func f(x float64) float64 { return /*!*/foo(x) + /*!*/sqrt(x) }", "undefined: foo"},
@@ -103,6 +126,8 @@ func lookupIn(p *pkg) Input {
 		switch name {
 		case "global_float64":
 			return Decl{Name: name, GlobalType: reflect.TypeFor[float64]()}, true
+		case "global_array":
+			return Decl{Name: name, GlobalType: reflect.TypeFor[[4]int]()}, true
 		case "global_slice":
 			return Decl{Name: name, GlobalType: reflect.TypeFor[[]float64]()}, true
 		case "refused":
@@ -170,6 +195,33 @@ func TestRefusals(t *testing.T) {
 		if !have[code] && code != CodeInternal {
 			t.Errorf("%s has no example in the table", name)
 		}
+	}
+}
+
+// TestLanguagePage: LANGUAGE.md has one line for each code, and no other.
+func TestLanguagePage(t *testing.T) {
+	text, err := os.ReadFile("../../LANGUAGE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| code | what | instead |\n|---|---|---|\n")
+	lines := map[string]int{}
+	for _, line := range strings.Split(strings.TrimSpace(table), "\n") {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 {
+			t.Errorf("a line of %d cells: %s", len(cells)-2, line)
+			continue
+		}
+		lines[strings.TrimSpace(cells[1])]++
+	}
+	for name, code := range codes(t) {
+		if lines[string(code)] != 1 {
+			t.Errorf("%s, %q, has %d lines", name, code, lines[string(code)])
+		}
+		delete(lines, string(code))
+	}
+	for code := range lines {
+		t.Errorf("%q is not a code", code)
 	}
 }
 

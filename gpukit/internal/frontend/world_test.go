@@ -61,8 +61,8 @@ func TestCompileMath(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if len(p.ParamNames) != len(p.Params) || p.Key != name {
-			t.Errorf("%s: parameters %v, key %q", name, p.ParamNames, p.Key)
+		if p.Key != name {
+			t.Errorf("%s: parameters %v, key %q", name, p.Params, p.Key)
 		}
 		if name != "math.Float32bits" { // a NaN's bits are canonical in a kernel
 			compareNative(t, p, native, 200)
@@ -122,11 +122,11 @@ func f(x float64) float64 { other := x; lat := other; _ = lat; return g(x) + alp
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"alpha", "n", "zeta"}; !reflect.DeepEqual(prog.Captured, want) {
+	if want := []Capture{{Name: "alpha", Type: ir.F64, First: 1}, {Name: "n", Type: ir.I64, First: 2}, {Name: "zeta", Type: ir.F64, First: 3}}; !reflect.DeepEqual(prog.Captured, want) {
 		t.Fatalf("captured %v, want %v", prog.Captured, want)
 	}
-	if len(prog.Params) != 1 || len(prog.Func.Params) != 4 || prog.ParamNames[0] != "x" {
-		t.Errorf("parameters %v, %v", prog.ParamNames, prog.Func.Params)
+	if len(prog.Params) != 1 || len(prog.Func.Params) != 4 || prog.Params[0].Name != "x" {
+		t.Errorf("parameters %v, %v", prog.Params, prog.Func.Params)
 	}
 	if got := run(t, prog, 2, 0.5, 7, 3); got != 13.5 {
 		t.Errorf("f(2) = %v", got)

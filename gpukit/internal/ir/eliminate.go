@@ -56,7 +56,7 @@ func (e *eliminator) hands(in *Instr, nest []*Instr) []bool {
 // removable reports whether in, if none of its results is live, can go.
 func (e *eliminator) removable(in *Instr) bool {
 	if in.Op != OpIf {
-		return in.Pure(e.f)
+		return in.Removable(e.f)
 	}
 	for _, r := range in.Regions {
 		for i := range r.Instrs {
@@ -162,4 +162,24 @@ func filter(vs []Value, keep []bool) []Value {
 		}
 	}
 	return out
+}
+
+// DropBounds removes, in place, every check of an index or a slice's bounds from
+// a function without calls.
+func DropBounds(f *Func) {
+	var drop func(r *Region)
+	drop = func(r *Region) {
+		kept := r.Instrs[:0]
+		for _, in := range r.Instrs {
+			for _, s := range in.Regions {
+				drop(s)
+			}
+			if in.Op != OpBounds && in.Op != OpSliceBounds {
+				kept = append(kept, in)
+			}
+		}
+		r.Instrs = kept
+	}
+	drop(f.Body)
+	eliminate(f)
 }

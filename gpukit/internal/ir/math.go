@@ -1,6 +1,9 @@
 package ir
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // MathFn is a library function: one operation of the IR whatever it expands
 // to in an engine.
@@ -8,7 +11,7 @@ type MathFn uint8
 
 // MathRow says what a library function is.
 type MathRow struct {
-	Name string // as Go calls it, e.g. "math.Sin"
+	Name string // as Go calls it, e.g. "math.Sin", "bits.Len64"
 	In   []Type
 	Out  Type
 	// Cheap functions are a few machine instructions: fine to compute for nothing.
@@ -79,7 +82,65 @@ func clampInt(b Bits) int {
 	return int(max(math.MinInt, min(math.MaxInt, int64(b))))
 }
 
-var mathTable = []MathRow{
+// bitsRow is a function of math/bits: integers in, one integer out.
+func bitsRow(name string, out Type, eval func(x, y, z Bits) Bits, in ...Type) MathRow {
+	return cheapRow(fn("bits."+name, out, func(a []Bits) Bits {
+		var x [3]Bits
+		copy(x[:], a)
+		return Wrap(out, eval(x[0], x[1], x[2]))
+	}, in...))
+}
+
+// bitsRows makes the functions of math/bits that exist for every width.
+func bitsRows() (rows []MathRow) {
+	for _, w := range []struct {
+		suffix string
+		t      Type
+	}{{"", U64}, {"8", U8}, {"16", U16}, {"32", U32}, {"64", U64}} {
+		n, t := w.t.Bits(), w.t
+		one := func(name string, out Type, f func(x uint64) uint64) {
+			rows = append(rows, bitsRow(name+w.suffix, out, func(x, _, _ Bits) Bits { return f(x) }, t))
+		}
+		one("LeadingZeros", I64, func(x uint64) uint64 { return uint64(n - bits.Len64(x)) })
+		one("TrailingZeros", I64, func(x uint64) uint64 { return uint64(min(n, bits.TrailingZeros64(x))) })
+		one("OnesCount", I64, func(x uint64) uint64 { return uint64(bits.OnesCount64(x)) })
+		one("Len", I64, func(x uint64) uint64 { return uint64(bits.Len64(x)) })
+		one("Reverse", t, func(x uint64) uint64 { return bits.Reverse64(x) >> (64 - n) })
+		if n > 8 {
+			one("ReverseBytes", t, func(x uint64) uint64 { return bits.ReverseBytes64(x) >> (64 - n) })
+		}
+		rows = append(rows, bitsRow("RotateLeft"+w.suffix, t, func(x, k, _ Bits) Bits {
+			s := k & Bits(n-1)
+			return x<<s | x>>(Bits(n)-s)
+		}, t, I64))
+		if n < 32 {
+			continue
+		}
+		pair := func(name, first, second string, f func(x, y, carry uint64) (uint64, uint64), in ...Type) {
+			rows = append(rows,
+				bitsRow(name+w.suffix+"."+first, t, func(x, y, z Bits) Bits { a, _ := f(x, y, z); return a }, in...),
+				bitsRow(name+w.suffix+"."+second, t, func(x, y, z Bits) Bits { _, b := f(x, y, z); return b }, in...))
+		}
+		add, sub, mul := bits.Add64, bits.Sub64, bits.Mul64
+		if n == 32 {
+			add = func(x, y, c uint64) (uint64, uint64) {
+				s, c32 := bits.Add32(uint32(x), uint32(y), uint32(c))
+				return uint64(s), uint64(c32)
+			}
+			sub = func(x, y, c uint64) (uint64, uint64) {
+				d, b32 := bits.Sub32(uint32(x), uint32(y), uint32(c))
+				return uint64(d), uint64(b32)
+			}
+			mul = func(x, y uint64) (uint64, uint64) { return x * y >> 32, x * y }
+		}
+		pair("Add", "sum", "carry", add, t, t, t)
+		pair("Sub", "diff", "borrow", sub, t, t, t)
+		pair("Mul", "hi", "lo", func(x, y, _ uint64) (uint64, uint64) { return mul(x, y) }, t, t)
+	}
+	return rows
+}
+
+var mathTable = append([]MathRow{
 	cheapRow(f1("math.Abs", math.Abs)),
 	f1("math.Acos", math.Acos),
 	f1("math.Acosh", math.Acosh),
@@ -154,4 +215,4 @@ var mathTable = []MathRow{
 	fn("math.Modf.frac", F64, func(a []Bits) Bits { _, f := math.Modf(ToF64(a[0])); return FromF64(f) }, F64),
 	fn("math.Sincos.sin", F64, func(a []Bits) Bits { s, _ := math.Sincos(ToF64(a[0])); return FromF64(s) }, F64),
 	fn("math.Sincos.cos", F64, func(a []Bits) Bits { _, c := math.Sincos(ToF64(a[0])); return FromF64(c) }, F64),
-}
+}, bitsRows()...)

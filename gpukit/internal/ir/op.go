@@ -56,8 +56,59 @@ const (
 	// Choice.
 	OpSelect
 
+	// Memory.
+	OpLoad
+	OpStore
+	OpClear
+	OpBounds
+	OpSliceBounds
+	OpAtomic
+
+	// Among the workers of a block or warp.
+	OpBarrier
+	OpWarpBarrier
+	OpShuffle
+	OpVote
+
+	OpPrint
+
 	NumOps
 )
+
+// Kind tells the variants of an operation apart.
+type Kind uint8
+
+// The kinds of OpAtomic: what becomes of old value a and operand x.
+const (
+	AtomicAdd   Kind = iota // a + x
+	AtomicMin               // the smaller; NaN if either is, -0 < +0
+	AtomicMax               // the larger
+	AtomicAnd               // a & x, integers
+	AtomicOr                // a | x
+	AtomicXor               // a ^ x
+	Exchange                // x
+	CompareSwap             // y if a == x bit for bit, else a; operands x, y
+)
+
+// The kinds of OpShuffle: whose value a lane is given. A lane that is not
+// there, or has left the kernel, gives the asking lane its own.
+const (
+	ShuffleIdx  Kind = iota // of lane by
+	ShuffleUp               // of lane - by
+	ShuffleDown             // of lane + by
+	ShuffleXor              // of lane ^ by
+)
+
+// The kinds of OpVote, over the lanes that have not left the kernel.
+const (
+	VoteAny Kind = iota
+	VoteAll
+	Ballot // bit i is lane i's vote
+)
+
+// WarpSize is the number of lanes of a warp: consecutive threads of a block, x
+// fastest.
+const WarpSize = 32
 
 // Fault is what can go wrong in a worker.
 type Fault uint8
@@ -67,6 +118,10 @@ const (
 	NoFault Fault = iota
 	DivideByZero
 	NegativeShift
+	IndexRange
+	SliceRange
+	// Divergent: workers wait for each other at different places.
+	Divergent
 	// StepBudget ends an evaluation that took too long; no engine but the
 	// reference evaluator reports it.
 	StepBudget
@@ -83,6 +138,12 @@ func (f Fault) String() string {
 		return "integer divide by zero"
 	case NegativeShift:
 		return "negative shift amount"
+	case IndexRange:
+		return "index out of range"
+	case SliceRange:
+		return "slice bounds out of range"
+	case Divergent:
+		return "some threads of the block wait at a barrier that others do not reach"
 	case StepBudget:
 		return "step budget exhausted"
 	case Cancelled:
@@ -116,6 +177,11 @@ func (op Op) String() string {
 		return opTable[op].Name
 	}
 	return fmt.Sprintf("Op(%d)", uint8(op))
+}
+
+// accessesMem reports whether Instr.Mem has a meaning.
+func (op Op) accessesMem() bool {
+	return op == OpLoad || op == OpStore || op == OpAtomic || op == OpClear
 }
 
 // ResultType applies the row's type rule.
@@ -155,10 +221,17 @@ func (f *Func) argTypes(in *Instr, t []Type) []Type {
 // operands: it may be removed, shared or moved.
 func (in *Instr) Pure(f *Func) bool {
 	switch in.Op {
-	case OpIf, OpLoop, OpYield, OpBreak, OpUnreachable, OpCall:
+	case OpIf, OpLoop, OpYield, OpBreak, OpUnreachable, OpCall, OpPrint,
+		OpLoad, OpStore, OpClear, OpAtomic, OpBarrier, OpWarpBarrier, OpShuffle, OpVote:
 		return false
 	}
 	return !in.MayFault(f)
+}
+
+// Removable reports whether the instruction can go when nobody uses its
+// results.
+func (in *Instr) Removable(f *Func) bool {
+	return in.Pure(f) || in.Op == OpLoad || in.Op == OpShuffle || in.Op == OpVote
 }
 
 func same(ok func(Type) bool) func([]Type) Type {
@@ -421,6 +494,18 @@ var opTable = [NumOps]OpRow{
 	OpLe: {Name: "le", Args: 2, Meaning: "arg0 <= arg1", Result: compare(number), Eval: order(func(c int) bool { return c <= 0 }, false)},
 	OpGt: {Name: "gt", Args: 2, Meaning: "arg0 > arg1", Result: compare(number), Eval: order(func(c int) bool { return c > 0 }, false)},
 	OpGe: {Name: "ge", Args: 2, Meaning: "arg0 >= arg1", Result: compare(number), Eval: order(func(c int) bool { return c >= 0 }, false)},
+
+	OpLoad:        {Name: "load", Meaning: "element arg0 of memory Mem"},
+	OpStore:       {Name: "store", Meaning: "element arg0 of Mem becomes arg1"},
+	OpClear:       {Name: "clear", Meaning: "all elements of Mem become zero"},
+	OpBounds:      {Name: "bounds", Meaning: "fault unless 0 <= arg0 < arg1", Fault: func([]Type) Fault { return IndexRange }},
+	OpSliceBounds: {Name: "slicebounds", Meaning: "fault unless 0 <= arg0 <= arg1 <= arg2", Fault: func([]Type) Fault { return SliceRange }},
+	OpAtomic:      {Name: "atomic", Meaning: "element arg0 of Mem before it becomes Kind of itself and arg1, in one step"},
+	OpBarrier:     {Name: "barrier", Meaning: "waits for every worker of the block that has not left the kernel"},
+	OpWarpBarrier: {Name: "warpbarrier", Meaning: "waits for every worker of the warp that has not left the kernel"},
+	OpShuffle:     {Name: "shuffle", Meaning: "arg0 of the lane that Kind and arg1 say"},
+	OpVote:        {Name: "vote", Meaning: "Kind over arg0 of the lanes of the warp"},
+	OpPrint:       {Name: "print", Meaning: "prints a line of Text and args"},
 
 	OpSelect: {Name: "select", Args: 3, Meaning: "arg1 if arg0, else arg2", Result: choice, Eval: evalSelect},
 }

@@ -27,9 +27,10 @@ func count(r *Region) (n int) {
 func simplify(f *Func) *Func {
 	out := NewFunc(f.Name, f.Results...)
 	out.Pos = f.Pos
+	out.Mems = f.Mems
 	s := &simplifier{old: f, b: NewBuilder(out), vals: make([]Value, len(f.Types)), known: map[expr]Value{}, consts: map[Value]Bits{}}
 	for _, p := range f.Params {
-		s.vals[p.Value] = out.AddParam(p.Name, f.Types[p.Value])
+		s.vals[p.Value] = out.AddParamOf(p, f.Types[p.Value])
 	}
 	s.nest = []level{{old: true, new: true, results: f.Results}}
 	s.region(f.Body)
@@ -124,9 +125,36 @@ func (s *simplifier) rest(ins []Instr, yield func(...Value)) {
 				return
 			}
 		default:
-			s.vals[in.Results[0]] = s.compute(in)
+			if len(in.Results) == 1 && (in.Pure(s.old) || in.Op.Row().Eval != nil) {
+				s.vals[in.Results[0]] = s.compute(in)
+				continue
+			}
+			s.keep(in)
 		}
 	}
+}
+
+// keep copies an instruction that has effects or depends on those of others.
+func (s *simplifier) keep(in *Instr) {
+	x := *in
+	x.Args = s.args(in.Args)
+	x.Results = nil
+	for _, r := range in.Results {
+		s.vals[r] = s.b.F.NewValue(s.old.Types[r])
+		x.Results = append(x.Results, s.vals[r])
+	}
+	if x.Op == OpBounds && s.provenBounds(x.Args) {
+		return
+	}
+	s.b.add(x)
+}
+
+// provenBounds reports whether an index check is decided: both are constants
+// and the index is in range.
+func (s *simplifier) provenBounds(args []Value) bool {
+	i, ok1 := s.constant(args[0])
+	n, ok2 := s.constant(args[1])
+	return ok1 && ok2 && int64(i) >= 0 && int64(i) < int64(n)
 }
 
 // ifInstr copies an if and reports whether it dealt with the instructions

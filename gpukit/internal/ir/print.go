@@ -44,6 +44,18 @@ func (p *printer) function(f *Func) {
 		p.b.WriteString(t.String())
 	}
 	p.b.WriteString(") {\n")
+	for i, m := range f.Mems {
+		fmt.Fprintf(&p.b, "\tmem m%d %s %v %v", i, m.Name, m.Space, m.Elem)
+		if m.Space != Global {
+			fmt.Fprintf(&p.b, "[%d]", m.Len)
+		}
+		if m.Space == Constant {
+			for _, b := range m.Data {
+				p.b.WriteString(" " + FormatBits(m.Elem, b))
+			}
+		}
+		p.b.WriteByte('\n')
+	}
 	p.region(f.Body, 1)
 	p.b.WriteString("}\n")
 }
@@ -93,6 +105,9 @@ func (p *printer) instr(in *Instr, depth int) {
 		fmt.Fprintf(&p.b, "%v(%s)", in.Fn, values(in.Args))
 	case OpCall:
 		fmt.Fprintf(&p.b, "call %s(%s)", in.Callee.Name, values(in.Args))
+		for _, m := range in.Mems {
+			fmt.Fprintf(&p.b, " m%d", m)
+		}
 		if !p.printed[in.Callee] {
 			p.printed[in.Callee] = true
 			p.queue = append(p.queue, in.Callee)
@@ -102,11 +117,31 @@ func (p *printer) instr(in *Instr, depth int) {
 		if len(in.Args) > 0 {
 			p.b.WriteString(" " + values(in.Args))
 		}
+	case OpPrint:
+		fmt.Fprintf(&p.b, "print %q %s", in.Text, values(in.Args))
 	default:
 		p.b.WriteString(in.Op.String())
+		if k := in.kindName(); k != "" {
+			p.b.WriteString("." + k)
+		}
+		if in.Op.accessesMem() {
+			fmt.Fprintf(&p.b, " m%d", in.Mem)
+		}
 		if len(in.Args) > 0 {
 			p.b.WriteString(" " + values(in.Args))
 		}
 	}
 	p.b.WriteByte('\n')
+}
+
+func (in *Instr) kindName() string {
+	switch in.Op {
+	case OpAtomic:
+		return [...]string{"add", "min", "max", "and", "or", "xor", "exchange", "compareswap"}[in.Kind]
+	case OpShuffle:
+		return [...]string{"idx", "up", "down", "xor"}[in.Kind]
+	case OpVote:
+		return [...]string{"any", "all", "ballot"}[in.Kind]
+	}
+	return ""
 }

@@ -32,6 +32,11 @@ func verify(f *Func, seen map[*Func]bool) error {
 	for _, p := range f.Params {
 		v.define(nil, p.Value)
 	}
+	for i, m := range f.Mems {
+		if m.Elem == Invalid || m.Elem >= numTypes || m.Space > Constant || m.Space == Constant && len(m.Data) != m.Len || m.Len < 0 {
+			v.fail(nil, "memory m%d %s is not well formed", i, m.Name)
+		}
+	}
 	v.region(nil, f.Body, f.Results, f.Results)
 	if v.err != nil {
 		return fmt.Errorf("ir: %s: %w", f.Name, v.err)
@@ -134,7 +139,35 @@ func (v *verifier) instr(in *Instr, yields []Type) {
 			return
 		}
 		v.match(in, "broken-out value", in.Args, v.results[len(v.results)-1-in.Level()])
-	case OpUnreachable:
+	case OpUnreachable, OpBarrier, OpWarpBarrier:
+		v.match(in, "operand", in.Args, nil)
+		v.match(in, "result", in.Results, nil)
+	case OpLoad, OpStore, OpClear, OpAtomic:
+		v.access(in)
+	case OpBounds:
+		v.match(in, "operand", in.Args, []Type{I64, I64})
+		v.match(in, "result", in.Results, nil)
+	case OpSliceBounds:
+		v.match(in, "operand", in.Args, []Type{I64, I64, I64})
+		v.match(in, "result", in.Results, nil)
+	case OpShuffle:
+		if len(in.Args) != 2 || in.Kind > ShuffleXor {
+			v.fail(in, "needs a value, a lane and a kind")
+			return
+		}
+		v.match(in, "operand", in.Args[1:], []Type{I64})
+		v.match(in, "result", in.Results, v.types(in.Args[:1]))
+	case OpVote:
+		t := Bool
+		if in.Kind == Ballot {
+			t = U32
+		}
+		v.match(in, "operand", in.Args, []Type{Bool})
+		v.match(in, "result", in.Results, []Type{t})
+	case OpPrint:
+		if len(in.Text) != len(in.Args)+1 || len(in.Results) > 0 {
+			v.fail(in, "%d texts around %d operands", len(in.Text), len(in.Args))
+		}
 	case OpCall:
 		if in.Callee == nil {
 			v.fail(in, "no callee")
@@ -146,6 +179,7 @@ func (v *verifier) instr(in *Instr, yields []Type) {
 		}
 		v.match(in, "argument", in.Args, want)
 		v.match(in, "result", in.Results, in.Callee.Results)
+		v.mems(in)
 		if err := verify(in.Callee, v.seen); err != nil && v.err == nil {
 			v.err = err
 		}
@@ -173,6 +207,58 @@ func (v *verifier) instr(in *Instr, yields []Type) {
 			return
 		}
 		v.match(in, "result", in.Results, []Type{t})
+	}
+}
+
+func (v *verifier) access(in *Instr) {
+	if in.Mem < 0 || int(in.Mem) >= len(v.f.Mems) {
+		v.fail(in, "no such memory m%d", in.Mem)
+		return
+	}
+	m := v.f.Mems[in.Mem]
+	if m.Space == Constant && in.Op != OpLoad {
+		v.fail(in, "m%d is constant", in.Mem)
+	}
+	args, results := []Type{I64}, []Type{m.Elem}
+	switch {
+	case in.Op == OpStore:
+		args, results = []Type{I64, m.Elem}, nil
+	case in.Op == OpClear:
+		args, results = nil, nil
+		if m.Space != Local {
+			v.fail(in, "m%d is %v", in.Mem, m.Space)
+		}
+	case in.Op == OpAtomic && in.Kind == CompareSwap:
+		args = []Type{I64, m.Elem, m.Elem}
+	case in.Op == OpAtomic:
+		args = []Type{I64, m.Elem}
+		if in.Kind > CompareSwap || m.Elem == Bool || m.Elem.IsFloat() && in.Kind >= AtomicAnd && in.Kind <= AtomicXor {
+			v.fail(in, "kind %d on %v", in.Kind, m.Elem)
+		}
+	}
+	v.match(in, "operand", in.Args, args)
+	v.match(in, "result", in.Results, results)
+}
+
+// mems checks that a call binds the callee's Global memories.
+func (v *verifier) mems(in *Instr) {
+	bound := in.Mems
+	for _, m := range in.Callee.Mems {
+		if m.Space != Global {
+			continue
+		}
+		switch {
+		case len(bound) == 0:
+			v.fail(in, "%s is not bound", m.Name)
+			return
+		case bound[0] < 0 || int(bound[0]) >= len(v.f.Mems) || v.f.Mems[bound[0]].Elem != m.Elem:
+			v.fail(in, "m%d does not fit %s", bound[0], m.Name)
+			return
+		}
+		bound = bound[1:]
+	}
+	if len(bound) > 0 {
+		v.fail(in, "%d memories too many", len(bound))
 	}
 }
 

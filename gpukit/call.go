@@ -1,0 +1,700 @@
+package gpukit
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gpunotes/gpukit/host"
+	"gpunotes/gpukit/internal/cpu"
+	"gpunotes/gpukit/internal/frontend"
+	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/shape"
+)
+
+// call is a call that was checked and compiled, ready to run or to be
+// explained. Vectorize, GUVectorize and Launch differ in how it is made.
+type call struct {
+	op    string
+	fn    *function
+	prog  *program
+	loop  []int // loop dimensions: one worker each
+	grid  Grid  // of Launch
+	block Block // of Launch
+	args  []bound
+	outs  []bound  // results
+	after []func() // to do when the run has succeeded
+
+	resident bool // some argument lives on the device, so the results do
+}
+
+// bound is an argument or a result of a call and how the workers walk it.
+type bound struct {
+	name     string
+	array    *Array    // nil for scalars
+	leaves   []ir.Bits // of scalars: one, or the parts of a struct
+	types    []ir.Type // of leaves
+	loop     []int     // the array's strides over the loop dimensions
+	core     []int     // the shape that one worker sees
+	strides  []int     // its strides
+	mem      ir.Mem    // of arrays that the function indexes
+	param    int       // position among the function's parameters, -1 if it is returned
+	indexed  bool      // the function indexes the array; else each worker has an element
+	captured bool
+	written  bool
+}
+
+const anyNumber = -1
+
+// Arg is an argument of a call that is not an input of the function.
+type Arg struct {
+	out []*Array
+}
+
+// Out says where the results of a call go: into a, one array for each result,
+// instead of into new arrays. It is the last argument of a call, which returns
+// these arrays. They must have the dtypes of the results and shapes to which the
+// results broadcast; arguments that overlap them are read as they were before
+// the call.
+func Out(a ...*Array) Arg { return Arg{out: a} }
+
+// start begins a call: the device and the function.
+func (d *Device) start(op string, fn any) (*call, error) {
+	if err := d.usable(op); err != nil {
+		return nil, err
+	}
+	f, err := d.function(fn)
+	if err != nil {
+		var ce *CompileError
+		if errors.As(err, &ce) {
+			return nil, err
+		}
+		return nil, fmt.Errorf("gpukit.%s: %w", op, err)
+	}
+	return &call{op: op, fn: f}, nil
+}
+
+func (c *call) refuse(remedy, format string, args ...any) error {
+	return &ArgumentError{Op: c.op, Detail: fmt.Sprintf(format, args...), Remedy: remedy}
+}
+
+func (c *call) refuseArg(pos int, name, remedy, format string, args ...any) error {
+	return &ArgumentError{Op: c.op, Arg: pos, Name: name, Detail: fmt.Sprintf(format, args...), Remedy: remedy}
+}
+
+// splitOut takes the Out off the arguments; out is nil if there is none.
+func (c *call) splitOut(args []any) (in []any, out []*Array, err error) {
+	for i, x := range args {
+		o, ok := x.(Arg)
+		if !ok {
+			continue
+		}
+		if i != len(args)-1 {
+			return nil, nil, c.refuseArg(i+1, "", "write it last", "gpukit.Out is not the last argument")
+		}
+		if len(o.out) == 0 {
+			return nil, nil, c.refuseArg(i+1, "", "give it one array for each result", "gpukit.Out has no arrays")
+		}
+		return args[:i], o.out, nil
+	}
+	return args, nil, nil
+}
+
+// threadUses names what of a thread a function asks for.
+func threadUses(p *frontend.Program) string {
+	names := map[ir.ParamKind]string{ir.ThreadIdx: "ThreadIdx", ir.BlockIdx: "BlockIdx", ir.BlockDim: "BlockDim", ir.GridDim: "GridDim"}
+	var uses []string
+	for _, q := range p.Func.Params {
+		if n, ok := names[q.Kind]; ok && !slices.Contains(uses, n) {
+			uses = append(uses, n)
+		}
+	}
+	if p.Meets {
+		uses = append(uses, "barriers, shuffles or shared memory")
+	}
+	return strings.Join(uses, ", ")
+}
+
+// place checks where an array lives.
+func (c *call) place(d *Device, pos int, name string, a *Array) error {
+	home := a.home()
+	if home == nil {
+		return nil
+	}
+	if home != d.core {
+		return c.refuseArg(pos, name, "pass it as .Host(), or Put it there", "the array is on device %s, the call on %s", home.name, d.name)
+	}
+	c.resident = true
+	return nil
+}
+
+// spread prepares a call of fn over the loop dimensions of its arguments: of an
+// elementwise function if layout is nil, else of a gufunc. The call returns n
+// results, unless an Out gives their number; anyNumber takes what there are.
+func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*call, error) {
+	c, err := d.start(op, fn)
+	if err != nil {
+		return nil, err
+	}
+	src := c.fn.source
+	in, given, err := c.splitOut(args)
+	if err != nil {
+		return nil, err
+	}
+	if src.UsesThreads || src.Meets {
+		return nil, c.refuse("launch it with Launch, which gives it a grid of threads", "%s uses package simt (%s), but this call has no threads", c.fn.name, threadUses(src))
+	}
+	if given != nil {
+		n = len(given)
+	}
+	if n == anyNumber {
+		n = len(src.Results)
+		if layout != nil {
+			l, err := shape.ParseLayout(*layout, -1, -1)
+			if err != nil {
+				return nil, c.refuse("", "layout: %v", err)
+			}
+			n = len(l.Out)
+		}
+		n = max(n, 1)
+	}
+	l, nin, err := c.signature(layout, n)
+	if err != nil {
+		return nil, err
+	}
+	if len(in) != nin {
+		return nil, c.refuse("", "%s takes %s, got %d", c.fn.name, parameters(src.Params[:nin]), len(in))
+	}
+	shapes := make([]shape.Operand, nin)
+	for i, x := range in {
+		b, err := c.take(d, i, x, false)
+		if err != nil {
+			return nil, err
+		}
+		if b.array != nil {
+			shapes[i] = shape.Operand{Shape: b.array.shape, Strides: b.array.strides}
+		}
+		c.args = append(c.args, b)
+	}
+	outs := make([]*shape.Operand, n)
+	for i := range outs {
+		t := c.resultType(i, nin)
+		b := bound{name: c.resultName(i, nin), param: -1, written: true}
+		if len(src.Results) == 0 {
+			b.param, b.indexed, b.mem = nin+i, true, src.Params[nin+i].Mem
+		}
+		if given == nil {
+			b.array = &Array{store: unmade(t)}
+		} else {
+			b.array = given[i]
+			if err := c.checkOut(d, i, b.array, t); err != nil {
+				return nil, err
+			}
+			outs[i] = &shape.Operand{Shape: b.array.shape, Strides: b.array.strides}
+		}
+		c.outs = append(c.outs, b)
+	}
+	plan, err := l.Plan(c.fn.name, shapes, outs)
+	if err != nil {
+		return nil, &ShapeError{Op: op, Detail: strings.TrimSpace(err.Error()) + c.conflict(l, shapes)}
+	}
+	if _, ok := shape.Size(plan.Loop); !ok {
+		return nil, &ShapeError{Op: op, Detail: fmt.Sprintf("the arguments broadcast to shape %s, which is too large", shape.Format(plan.Loop))}
+	}
+	c.loop = plan.Loop
+	for i := range c.args {
+		c.args[i].walk(plan.In[i])
+	}
+	for i := range c.outs {
+		o := &c.outs[i]
+		if given == nil {
+			if _, ok := shape.Size(plan.OutShapes[i]); !ok {
+				return nil, &ShapeError{Op: op, Detail: fmt.Sprintf("result %d would have shape %s, which is too large", i+1, shape.Format(plan.OutShapes[i]))}
+			}
+			o.array.shape, o.array.strides = plan.OutShapes[i], shape.Contiguous(plan.OutShapes[i])
+		}
+		o.walk(plan.Out[i])
+		if given != nil && shape.SelfOverlaps(concat(c.loop, plan.Out[i].CoreShape), concat(o.loop, plan.Out[i].CoreStrides)) {
+			return nil, c.refuse("pass an array with one place for each element of the result", "Out array %d (shape %s, strides %v) would be written more than once in the same place", i+1, shape.Format(o.array.shape), o.array.strides)
+		}
+	}
+	c.separate(layout == nil)
+	return c, c.finish(d)
+}
+
+// conflict names the arguments whose loop dimensions do not broadcast, if that is
+// what is wrong.
+func (c *call) conflict(l *shape.Layout, in []shape.Operand) string {
+	loops := make([][]int, len(in))
+	for i, o := range in {
+		n := len(o.Shape) - len(l.In[i])
+		if n < 0 {
+			return ""
+		}
+		loops[i] = o.Shape[:n]
+	}
+	_, x := shape.Broadcast(loops...)
+	if x == nil {
+		return ""
+	}
+	ps := c.fn.source.Params
+	return fmt.Sprintf("; arguments %d (%s) and %d (%s) have sizes %d and %d in loop dimension %d from the end, which must be equal or 1",
+		x.First+1, ps[x.First].Name, x.Second+1, ps[x.Second].Name, x.FirstSize, x.SecondSize, x.FromEnd)
+}
+
+func concat(a, b []int) []int { return append(append([]int{}, a...), b...) }
+
+func (b *bound) walk(p shape.PlannedOperand) {
+	b.loop, b.core, b.strides = p.LoopStrides, p.CoreShape, p.CoreStrides
+	if b.indexed && len(b.core) == 0 { // a scalar as a slice of one element
+		b.core, b.strides = []int{1}, []int{0}
+	}
+}
+
+// signature compares the function with the layout and the number of results,
+// and says how many of its parameters are inputs.
+func (c *call) signature(layout *string, n int) (l *shape.Layout, nin int, err error) {
+	src := c.fn.source
+	nin = len(src.Params)
+	returned := len(src.Results)
+	if layout == nil {
+		for i, p := range src.Params {
+			if p.Kind == frontend.Array {
+				return nil, 0, c.refuseArg(i+1, p.Name, fmt.Sprintf("declare it as %v, or use GUVectorize with a layout", p.Type), "parameter %s is a slice: %s calls the function for each element", p.Name, c.op)
+			}
+		}
+		if returned != n {
+			return nil, 0, c.resultCount(returned, n)
+		}
+		return shape.Elementwise(nin, n), nin, nil
+	}
+	if l, err = shape.ParseLayout(*layout, -1, -1); err != nil {
+		return nil, 0, c.refuse("", "layout: %v", err)
+	}
+	if returned == 0 {
+		nin -= len(l.Out)
+	}
+	switch {
+	case len(l.Out) != n:
+		return nil, 0, c.refuse("", "layout %v has %d results, %s wants %d", l, len(l.Out), c.op, n)
+	case returned != 0 && returned != n:
+		return nil, 0, c.resultCount(returned, n)
+	case nin != len(l.In) || nin < 0:
+		return nil, 0, c.refuse("the function takes the inputs of the layout and then, if it returns nothing, its results", "layout %v has %d inputs and %d results, %s takes %s", l, len(l.In), len(l.Out), c.fn.name, parameters(src.Params))
+	}
+	for i, p := range src.Params {
+		core := l.In
+		j := i
+		if i >= nin {
+			core, j = l.Out, i-nin
+		}
+		rank := len(core[j])
+		switch {
+		case p.Kind != frontend.Array && (rank > 0 || i >= nin):
+			want := "[]"
+			for range rank - 1 {
+				want += "[]"
+			}
+			return nil, 0, c.refuse(fmt.Sprintf("declare it as %s%v", want, p.Type), "parameter %d (%s) has %d core dimensions in layout %v, but is not a slice", i+1, p.Name, rank, l)
+		case p.Kind == frontend.Array && p.Rank != max(rank, 1):
+			return nil, 0, c.refuse("give it as many [] as the layout has core dimensions", "parameter %d (%s) is a slice of rank %d, layout %v gives it %d core dimensions", i+1, p.Name, p.Rank, l, rank)
+		case i < nin && p.Kind == frontend.Array && p.Written:
+			return nil, 0, c.refuse("write to the result instead, or use Launch", "%s writes to parameter %d (%s), which is an input of layout %v", c.fn.name, i+1, p.Name, l)
+		}
+	}
+	for j := range returned {
+		if len(l.Out[j]) > 0 {
+			return nil, 0, c.refuse("write the result through a last parameter that is a slice", "%s returns a number, but layout %v has core dimensions in result %d", c.fn.name, l, j+1)
+		}
+	}
+	return l, nin, nil
+}
+
+func (c *call) resultCount(returned, n int) error {
+	remedy := "return exactly one number or bool"
+	switch {
+	case returned == 2 && n == 1:
+		remedy = "call " + c.op + "2, or pass gpukit.Out with 2 arrays"
+	case returned > 2:
+		remedy = fmt.Sprintf("pass gpukit.Out with %d arrays", returned)
+	case n == 2:
+		remedy = "return exactly two numbers or bools"
+	}
+	return c.refuse(remedy, "%s returns %d values, the call wants %d", c.fn.name, returned, n)
+}
+
+func (c *call) resultType(i, nin int) DType {
+	if r := c.fn.source.Results; len(r) > 0 {
+		return DType(r[i])
+	}
+	return DType(c.fn.source.Params[nin+i].Type)
+}
+
+func (c *call) resultName(i, nin int) string {
+	if len(c.fn.source.Results) > 0 {
+		return fmt.Sprintf("result %d", i+1)
+	}
+	return c.fn.source.Params[nin+i].Name
+}
+
+func (c *call) checkOut(d *Device, i int, a *Array, t DType) error {
+	refuse := func(remedy, format string, args ...any) error {
+		return c.refuse(remedy, "Out array %d: %s", i+1, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case a == nil:
+		return refuse("make it with gpukit.Zeros", "it is nil")
+	case a.unusable() != "":
+		return refuse("", "%s", a.unusable())
+	case a.DType() != t:
+		return refuse(fmt.Sprintf("make it with gpukit.Zeros(...).As(%s)", t.constant()), "its dtype is %v, the result's is %v", a.DType(), t)
+	case sliceBehind(a.store) == nil:
+		return refuse("make it with gpukit.Zeros", "its elements are computed, not stored, so it cannot be written")
+	}
+	return c.place(d, 0, fmt.Sprintf("Out array %d", i+1), a)
+}
+
+// take takes x as the argument for parameter i.
+func (c *call) take(d *Device, i int, x any, written bool) (bound, error) {
+	p := c.fn.source.Params[i]
+	b := bound{name: p.Name, param: i, written: written, indexed: p.Kind == frontend.Array, mem: p.Mem}
+	if p.Kind == frontend.Parts {
+		if !b.parts(p.Leaves, reflect.ValueOf(x)) {
+			return b, c.refuseArg(i+1, p.Name, "pass a value of the parameter's type", "a %T is not what the function declares", x)
+		}
+		return b, nil
+	}
+	array, scalar, err := toArgument(c.op, i+1, p.Name, p.Type, x)
+	switch {
+	case err != nil:
+		return b, err
+	case array == nil && p.Kind == frontend.Array:
+		array = newArray(makeStorage(DType(p.Type), 1), nil)
+		array.store.setBits(0, scalar)
+	case array == nil:
+		b.leaves, b.types = []ir.Bits{scalar}, []ir.Type{p.Type}
+		return b, nil
+	}
+	b.array = array
+	return b, c.place(d, i+1, p.Name, array)
+}
+
+// finish reads the captured variables, copies arguments that results overlap,
+// and compiles.
+func (c *call) finish(d *Device) (err error) {
+	if err := c.capture(); err != nil {
+		return err
+	}
+	c.prog, err = d.program(c.fn)
+	return err
+}
+
+// capture reads the notebook variables that the function uses.
+func (c *call) capture() error {
+	for _, p := range c.fn.source.Captured {
+		v, ok := c.fn.scope.Lookup(p.Name)
+		b := bound{name: p.Name, param: -1, captured: true}
+		if !ok || !v.Value.IsValid() || !b.take(p, v.Value) {
+			return c.refuse("run the cell of the function again", "the variable %s, which %s uses, is no longer what it was when the function was compiled", p.Name, c.fn.name)
+		}
+		c.args = append(c.args, b)
+	}
+	return nil
+}
+
+// take takes the value of a captured variable: a scalar, or a fixed array, which
+// becomes memory of its own.
+func (b *bound) take(p frontend.Capture, v reflect.Value) bool {
+	if !p.Array {
+		return b.parts([]frontend.Leaf{{Type: p.Type}}, v)
+	}
+	n := 1
+	for _, d := range p.Dims {
+		n *= d
+	}
+	b.array = newArray(makeStorage(DType(p.Type), n), []int{n})
+	b.mem, b.indexed = p.Mem, true
+	k := 0
+	var fill func(v reflect.Value, dims []int) bool
+	fill = func(v reflect.Value, dims []int) bool {
+		if len(dims) == 0 {
+			if dtypeOfKind(v.Kind()).ir() != p.Type {
+				return false
+			}
+			b.array.store.setBits(k, bitsOf(v))
+			k++
+			return true
+		}
+		if v.Kind() != reflect.Array || v.Len() != dims[0] {
+			return false
+		}
+		for i := range v.Len() {
+			if !fill(v.Index(i), dims[1:]) {
+				return false
+			}
+		}
+		return true
+	}
+	return fill(v, p.Dims)
+}
+
+// parts takes the scalars of v that leaves say.
+func (b *bound) parts(leaves []frontend.Leaf, v reflect.Value) bool {
+	if !v.IsValid() {
+		return false
+	}
+	for _, leaf := range leaves {
+		x := v
+		for _, step := range leaf.Path {
+			switch {
+			case x.Kind() == reflect.Struct && step < x.NumField():
+				x = x.Field(step)
+			case x.Kind() == reflect.Array && step < x.Len():
+				x = x.Index(step)
+			default:
+				return false
+			}
+		}
+		if dtypeOfKind(x.Kind()).ir() != leaf.Type {
+			return false
+		}
+		b.leaves = append(b.leaves, bitsOf(x))
+		b.types = append(b.types, leaf.Type)
+	}
+	return true
+}
+
+// separate makes arguments independent of results that overlap them, so that a
+// worker reads what was there before the call. An elementwise function may work
+// in place: each worker reads its own element before it writes it.
+func (c *call) separate(elementwise bool) {
+	for i := range c.args {
+		a := &c.args[i]
+		if a.array == nil || a.captured || sliceBehind(a.array.store) == nil {
+			continue
+		}
+		for _, o := range c.outs {
+			if !overlap(a.array, o.array) {
+				continue
+			}
+			if elementwise && a.array.offset == o.array.offset && shape.SameElements(
+				shape.Span{Shape: c.loop, Strides: a.loop}, shape.Span{Shape: c.loop, Strides: o.loop}) && sameStorage(a.array, o.array) {
+				continue
+			}
+			a.array = a.array.packed()
+			break
+		}
+	}
+}
+
+// sameStorage reports whether two arrays count their elements from one place.
+func sameStorage(a, b *Array) bool {
+	x, y := reflect.ValueOf(sliceBehind(a.store)), reflect.ValueOf(sliceBehind(b.store))
+	return x.Type() == y.Type() && x.Pointer() == y.Pointer()
+}
+
+// overlap reports whether two stored arrays may share an element.
+func overlap(a, b *Array) bool {
+	x, y := reflect.ValueOf(sliceBehind(a.store)), reflect.ValueOf(sliceBehind(b.store))
+	if !x.IsValid() || !y.IsValid() || x.Type() != y.Type() || x.Len() == 0 || y.Len() == 0 {
+		return false // memory of one element type is never that of another
+	}
+	size := int64(a.DType().Size())
+	shift := int(int64(y.Pointer()-x.Pointer()) / size)
+	return shape.Overlaps(
+		shape.Span{Offset: a.offset, Shape: a.shape, Strides: a.strides},
+		shape.Span{Offset: b.offset + shift, Shape: b.shape, Strides: b.strides})
+}
+
+// packed returns an array of the same shape and strides over a copy of the
+// storage that a spans, so that what repeats in a repeats in it.
+func (a *Array) packed() *Array {
+	lo, hi, ok := shape.Span{Offset: a.offset, Shape: a.shape, Strides: a.strides}.Bounds()
+	if !ok {
+		return &Array{makeStorage(a.DType(), 0), 0, a.shape, a.strides}
+	}
+	out := makeStorage(a.DType(), hi-lo+1)
+	for k := lo; k <= hi; k++ {
+		out.setBits(k-lo, a.store.bits(k))
+	}
+	return &Array{out, a.offset - lo, a.shape, a.strides}
+}
+
+// allocate makes the results that were not given.
+func (c *call) allocate(d *Device) {
+	for i := range c.outs {
+		a := c.outs[i].array
+		t, ok := a.store.(unmade)
+		if !ok {
+			continue
+		}
+		a.store = makeStorage(DType(t), a.Size())
+		if c.resident {
+			d.keep(a)
+		}
+	}
+}
+
+// unmade is the storage of a result before the call runs.
+type unmade DType
+
+func (u unmade) dtype() DType { return DType(u) }
+func (u unmade) len() int     { return 0 }
+func (u unmade) bits(int) ir.Bits {
+	panic("gpukit: internal error: an array that was not made is read")
+}
+func (u unmade) setBits(int, ir.Bits) {
+	panic("gpukit: internal error: an array that was not made is written")
+}
+
+// bind describes the call to the engine.
+func (c *call) bind(d *Device) cpu.Launch {
+	f := c.fn.source.Func
+	l := cpu.Launch{
+		Shape:      c.loop,
+		Goroutines: d.workers(),
+		Cancelled:  host.Current().Interrupted,
+		Print:      printLine,
+		Group:      c.block.X * c.block.Y * c.block.Z,
+	}
+	byMem := map[ir.Mem]*bound{}
+	var scalars []cpu.Operand
+	take := func(b *bound) {
+		switch {
+		case b.array == nil:
+			for i, x := range b.leaves {
+				scalars = append(scalars, cpu.Operand{Type: b.types[i], Scalar: x})
+			}
+		case b.indexed:
+			byMem[b.mem] = b
+		default:
+			scalars = append(scalars, b.elements())
+		}
+	}
+	for i := range c.args {
+		take(&c.args[i])
+	}
+	for i := range c.outs {
+		if c.outs[i].param < 0 {
+			l.Out = append(l.Out, c.outs[i].elements())
+		} else {
+			take(&c.outs[i])
+		}
+	}
+	for m, mem := range f.Mems {
+		if mem.Space == ir.Shared && mem.Len == 0 {
+			l.DynamicShared = max(l.DynamicShared, c.sharedLen(d, ir.Mem(m)))
+		}
+		if mem.Space == ir.Global {
+			l.Mems = append(l.Mems, byMem[ir.Mem(m)].memory())
+		}
+	}
+	for _, p := range f.Params {
+		t := f.Types[p.Value]
+		switch p.Kind {
+		case ir.Scalar, ir.Captured:
+			l.In = append(l.In, scalars[0])
+			scalars = scalars[1:]
+		case ir.Offset:
+			b := byMem[p.Mem]
+			l.In = append(l.In, cpu.Operand{Type: t, Index: true, Offset: b.array.offset, Strides: b.loop})
+		case ir.Shape:
+			n := c.sharedLen(d, p.Mem)
+			if b := byMem[p.Mem]; b != nil {
+				n = b.core[p.Dim]
+			}
+			l.In = append(l.In, uniform(t, n))
+		case ir.Stride:
+			l.In = append(l.In, uniform(t, byMem[p.Mem].strides[p.Dim]))
+		default:
+			l.In = append(l.In, c.thread(p, t))
+		}
+	}
+	return l
+}
+
+// sharedLen is the number of elements of a dynamic shared memory.
+func (c *call) sharedLen(d *Device, m ir.Mem) int {
+	return d.options.sharedBytes / c.fn.source.Func.Mems[m].Elem.Size()
+}
+
+func uniform(t ir.Type, x int) cpu.Operand { return cpu.Operand{Type: t, Scalar: ir.Bits(int64(x))} }
+
+// thread is a parameter that says where a thread is. The loop dimensions of a
+// launch are those of the grid and then those of the block, z first.
+func (c *call) thread(p ir.Param, t ir.Type) cpu.Operand {
+	dims := [3]int{c.grid.X, c.grid.Y, c.grid.Z}
+	at := 2 - p.Dim
+	switch p.Kind {
+	case ir.BlockDim:
+		dims = [3]int{c.block.X, c.block.Y, c.block.Z}
+		fallthrough
+	case ir.GridDim:
+		return uniform(t, dims[p.Dim])
+	case ir.ThreadIdx:
+		at += 3
+	}
+	st := make([]int, 6)
+	st[at] = 1
+	return cpu.Operand{Type: t, Index: true, Strides: st}
+}
+
+// elements is an array whose element each worker has for itself.
+func (b *bound) elements() cpu.Operand {
+	if b.array == nil {
+		return cpu.Operand{Type: b.types[0], Scalar: b.leaves[0]}
+	}
+	o := cpu.Operand{Type: b.array.DType().ir(), Offset: b.array.offset, Strides: b.loop}
+	if g, ok := b.array.store.(*generator); ok {
+		o.Gen = g
+	} else {
+		o.Data = sliceBehind(b.array.store)
+	}
+	return o
+}
+
+// memory is the slice of an array that workers index themselves.
+func (b *bound) memory() any {
+	if b.array.store.len() > 0 && sliceBehind(b.array.store) == nil {
+		b.array = b.array.packed()
+	}
+	return sliceBehind(b.array.store)
+}
+
+// run runs the call.
+func (d *Device) run(c *call) error {
+	c.allocate(d)
+	err := c.prog.cpu.Run(c.bind(d))
+	var failed *cpu.WorkerError
+	switch {
+	case err == nil:
+		for _, f := range c.after {
+			f()
+		}
+		return nil
+	case errors.Is(err, cpu.ErrCancelled):
+		return ErrInterrupted
+	case errors.As(err, &failed):
+		return c.workerError(failed)
+	}
+	return fmt.Errorf("gpukit.%s: %w", c.op, err)
+}
+
+func (c *call) workerError(failed *cpu.WorkerError) error {
+	f := c.fn.source.Func
+	e := &WorkerError{Func: c.fn.name, Index: failed.Index, Err: failed.Err}
+	if c.block.X > 0 {
+		i := failed.Index
+		e.Index, e.Block, e.Thread = nil, &Grid{i[2], i[1], i[0]}, &Block{i[5], i[4], i[3]}
+	}
+	for i, p := range f.Params {
+		if p.Kind == ir.Scalar || p.Kind == ir.Captured {
+			e.Args = append(e.Args, p.Name+" = "+ir.FormatBits(f.Types[p.Value], failed.Args[i]))
+		}
+	}
+	return e
+}
+
+func printLine(line string) { fmt.Println(line) }

@@ -1,0 +1,264 @@
+package irtest
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gpunotes/gpukit/internal/ir"
+)
+
+// Options says what a random function may contain.
+type Options struct {
+	// Faults lets divisions, shifts and indices fail.
+	Faults bool
+	// Memory adds arrays that are read, arrays of which each worker writes its
+	// own elements, integer arrays to which all add atomically, tables, arrays
+	// of a worker's own, and printing. The outcome does not depend on the order
+	// of workers.
+	Memory bool
+	// Threads, with Memory, adds what threads of a block do together: shared
+	// memory, barriers, shuffles, votes. There is no divergence.
+	Threads bool
+}
+
+// Slots is the number of elements of a written array that belong to one worker.
+const Slots = 4
+
+// Random writes a function whose loops end. It has no calls.
+//
+// With Memory it has parameters of the kinds ThreadIdx, BlockIdx and BlockDim,
+// in one dimension, and arrays of rank 1. One whose name begins with "read" is
+// only read and needs an element; others need Slots for each worker.
+func Random(r *rand.Rand, name string, o Options) *ir.Func {
+	a := &author{Rand: r, Options: o}
+	a.f = ir.NewFunc(name, a.typs(1+a.IntN(3))...)
+	for i, t := range append(a.typs(a.IntN(4)), ir.F64, ir.I64, ir.Bool) {
+		a.see(a.f.AddParam(fmt.Sprint("p", i), t))
+	}
+	a.b = ir.NewBuilder(a.f)
+	a.budget = 10 + a.IntN(60)
+	if o.Memory {
+		a.memories()
+	}
+	a.inside(a.f.Results, func() {
+		if o.Memory {
+			a.worker = a.b.Op(ir.OpAdd, a.b.Op(ir.OpMul, a.block, a.dim), a.thread)
+			a.see(a.worker)
+		}
+		for range 2 {
+			a.statements(0)
+			if o.Threads && a.IntN(4) > 0 {
+				a.together()
+			}
+		}
+		a.end(a.f.Results, 1)
+	})
+	return a.f
+}
+
+// author writes a random function.
+type author struct {
+	*rand.Rand
+	Options
+	f      *ir.Func
+	b      *ir.Builder
+	scope  []ir.Value
+	stack  [][]ir.Type // results of the enclosing constructs
+	budget int
+	line   int32
+
+	thread, block, dim, worker ir.Value
+	read, written, sums        []ir.ArrayParam
+	own, tables                []ir.Mem
+	shared, counters           ir.Mem
+}
+
+func (a *author) typ() ir.Type {
+	if a.IntN(2) == 0 {
+		return []ir.Type{ir.F64, ir.I64, ir.Bool}[a.IntN(3)]
+	}
+	return ir.Types[a.IntN(len(ir.Types))]
+}
+
+func (a *author) typs(n int) []ir.Type {
+	var ts []ir.Type
+	for range n {
+		ts = append(ts, a.typ())
+	}
+	return ts
+}
+
+// pick finds a visible value of type t, rather a recent one.
+func (a *author) pick(t ir.Type) ir.Value {
+	if a.IntN(8) > 0 {
+		for range 12 {
+			k := len(a.scope) - 1 - min(a.IntN(len(a.scope)+1), a.IntN(len(a.scope)+1))
+			if k >= 0 && a.f.Types[a.scope[k]] == t {
+				return a.scope[k]
+			}
+		}
+		for k := len(a.scope) - 1; k >= 0; k-- {
+			if a.f.Types[a.scope[k]] == t {
+				return a.scope[k]
+			}
+		}
+	}
+	return a.b.Const(t, Value(a.Rand, t))
+}
+
+func (a *author) picks(ts []ir.Type) []ir.Value {
+	var vs []ir.Value
+	for _, t := range ts {
+		vs = append(vs, a.pick(t))
+	}
+	return vs
+}
+
+func (a *author) see(vs ...ir.Value) { a.scope = append(a.scope, vs...) }
+
+func (a *author) int(x int) ir.Value { return a.b.Const(ir.I64, ir.Bits(int64(x))) }
+
+func (a *author) operation() {
+	a.line++
+	a.b.Pos = ir.Pos{File: "random", Line: a.line, Col: 1}
+	if a.Memory && a.IntN(3) == 0 {
+		a.access()
+		return
+	}
+	if a.Faults && a.IntN(30) == 0 {
+		a.b.Bounds(a.b.Op(ir.OpAnd, a.pick(ir.I64), a.int(63)), a.b.Op(ir.OpOr, a.pick(ir.I64), a.int(32)))
+		return
+	}
+	switch a.IntN(12) {
+	case 0:
+		from, to := a.typ(), a.typ()
+		if from != ir.Bool && to != ir.Bool {
+			a.see(a.b.Convert(to, a.pick(from)))
+		}
+		return
+	case 1:
+		fn := ir.MathFn(a.IntN(ir.NumMath()))
+		// Bessel functions of a large order take for ever.
+		if name := fn.Row().Name; name != "math.Jn" && name != "math.Yn" {
+			a.see(a.b.Math(fn, a.picks(fn.Row().In)...))
+		}
+		return
+	}
+	for range 50 {
+		op := ir.OpConst + ir.Op(a.IntN(int(ir.NumOps-ir.OpConst)))
+		row := op.Row()
+		if row.Result == nil {
+			continue
+		}
+		t := a.typ()
+		ts := []ir.Type{t, t}
+		switch {
+		case row.Args == 1:
+			ts = ts[:1]
+		case row.Args == 3:
+			ts = []ir.Type{ir.Bool, t, t}
+		case op == ir.OpShl || op == ir.OpShr:
+			ts[1] = a.typ()
+		}
+		if _, err := op.ResultType(ts); err != nil {
+			continue
+		}
+		args := a.picks(ts)
+		if in := (&ir.Instr{Op: op, Args: args}); in.MayFault(a.f) && !(a.Faults && a.IntN(2) == 0) {
+			if op == ir.OpDiv || op == ir.OpRem {
+				args[1] = a.b.Op(ir.OpOr, args[1], a.b.Const(ts[1], 1))
+			} else {
+				args[1] = a.b.Op(ir.OpAnd, args[1], a.b.Const(ts[1], 63))
+			}
+		}
+		a.see(a.b.Op(op, args...))
+		return
+	}
+}
+
+// inside fills a region of a construct with the given results.
+func (a *author) inside(results []ir.Type, fill func()) {
+	seen := len(a.scope)
+	a.stack = append(a.stack, results)
+	fill()
+	a.stack = a.stack[:len(a.stack)-1]
+	a.scope = a.scope[:seen]
+}
+
+// end writes a terminator: a yield of the given types, or a break somewhere.
+func (a *author) end(yields []ir.Type, breaks int) {
+	if a.IntN(10) < breaks {
+		level := a.IntN(len(a.stack))
+		a.b.Break(level, a.picks(a.stack[len(a.stack)-1-level])...)
+		return
+	}
+	a.b.Yield(a.picks(yields)...)
+}
+
+func (a *author) statements(depth int) {
+	for range 1 + a.IntN(6) {
+		if a.budget--; a.budget < 0 {
+			return
+		}
+		switch k := a.IntN(10); {
+		case depth < 4 && k < 2:
+			a.branch(depth)
+		case depth < 4 && k == 2:
+			a.loop(depth)
+		default:
+			a.operation()
+		}
+	}
+}
+
+func (a *author) branch(depth int) {
+	ts := a.typs(a.IntN(3))
+	cond := a.pick(ir.Bool)
+	arm := func() {
+		a.inside(ts, func() {
+			if a.IntN(3) > 0 {
+				a.statements(depth + 1)
+			}
+			a.end(ts, 3)
+		})
+	}
+	els := arm
+	if a.IntN(12) == 0 {
+		cond = a.b.Const(ir.Bool, 1)
+		els = func() { a.b.Unreachable() }
+	}
+	a.see(a.b.If(cond, ts, arm, els)...)
+}
+
+// loop counts up to a bound that may differ between workers, unless it is left
+// earlier.
+func (a *author) loop(depth int) {
+	ts, carried := a.typs(a.IntN(3)), a.typs(a.IntN(3))
+	limit := a.int(a.IntN(5))
+	if a.IntN(2) == 0 {
+		limit = a.b.Op(ir.OpAnd, a.pick(ir.I64), a.int(3))
+	}
+	one := a.int(1)
+	init := append(a.picks(carried), a.int(0))
+	a.see(a.b.Loop(init, ts, func(c []ir.Value) {
+		a.inside(ts, func() {
+			a.see(c...)
+			count := c[len(c)-1]
+			done := a.b.Op(ir.OpGe, count, limit)
+			a.b.If(done, nil,
+				func() { a.inside(nil, func() { a.b.Break(1, a.picks(ts)...) }) },
+				func() { a.b.Yield() })
+			a.statements(depth + 1)
+			next := a.b.Op(ir.OpAdd, count, one)
+			if a.IntN(10) == 0 {
+				a.end(nil, 10)
+				return
+			}
+			vs := a.picks(carried)
+			if len(carried) == 2 && carried[0] == carried[1] && a.IntN(2) == 0 {
+				vs = []ir.Value{c[1], c[0]}
+			}
+			a.b.Yield(append(vs, next)...)
+		})
+	})...)
+}

@@ -1,0 +1,45 @@
+package irtest_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/ir/irtest"
+)
+
+// TestRandom checks that the random functions are what they should be: well
+// formed, without divergence, with all operations among them, and that failing
+// is neither rule nor rare where it is wanted and absent where it is not.
+func TestRandom(t *testing.T) {
+	seen := map[ir.Op]bool{}
+	for _, o := range []irtest.Options{{}, {Faults: true}, {Memory: true}, {Memory: true, Faults: true}, {Memory: true, Threads: true}, {Memory: true, Threads: true, Faults: true}} {
+		failed := 0
+		for seed := range uint64(150) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			f := irtest.Random(r, "f", o)
+			if err := ir.Verify(f); err != nil {
+				t.Fatalf("seed %d, %+v: %v\n%v", seed, o, err, f)
+			}
+			if d := ir.Divergences(f, func(ir.Param) bool { return true }); len(d) > 0 {
+				t.Fatalf("seed %d, %+v: %v\n%v", seed, o, d, f)
+			}
+			ir.Walk(f.Body, func(in *ir.Instr) { seen[in.Op] = true })
+			in := irtest.NewInputs(r, f, 2, 1+r.IntN(40))
+			if out := in.Evaluate(f); out.Err != nil {
+				failed++
+				if !o.Faults {
+					t.Fatalf("seed %d, %+v: %v\n%v", seed, o, out.Err, f)
+				}
+			}
+		}
+		if o.Faults && (failed < 8 || failed > 135) {
+			t.Errorf("%+v: %d of 150 failed", o, failed)
+		}
+	}
+	for op := ir.OpInvalid + 1; op < ir.NumOps; op++ {
+		if !seen[op] && op != ir.OpCall {
+			t.Errorf("no %v", op)
+		}
+	}
+}

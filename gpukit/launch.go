@@ -1,0 +1,114 @@
+package gpukit
+
+import (
+	"fmt"
+	"reflect"
+
+	"gpunotes/gpukit/internal/frontend"
+	"gpunotes/gpukit/internal/shape"
+)
+
+// Launch runs kernel once for every thread of a grid of blocks and waits for
+// it. kernel is a Go function without results; package simt tells it which
+// thread it is. Arguments are arrays and slices, which it may read and write
+// (parameters of type []float64, [][]float64, ...), and numbers, structs and
+// fixed arrays by value. What it writes to a slice or array is there afterwards.
+//
+// The error is a *CompileError if kernel is outside the kernel language, an
+// *ArgumentError if grid, block or an argument does not fit, a *WorkerError if a
+// thread failed, ErrInterrupted if the user pressed Stop. Overlapping arguments
+// are the caller's own business.
+func (d *Device) Launch(kernel any, grid Grid, block Block, args ...any) error {
+	c, err := d.launched("Launch", kernel, grid, block, args)
+	if err != nil {
+		return err
+	}
+	return d.run(c)
+}
+
+// launched prepares a launch.
+func (d *Device) launched(op string, kernel any, grid Grid, block Block, args []any) (*call, error) {
+	c, err := d.start(op, kernel)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkGeometry(op, grid, block); err != nil {
+		return nil, err
+	}
+	src := c.fn.source
+	if len(src.Results) > 0 {
+		return nil, c.refuse("write results to an array that is an argument", "%s returns a value, but there is nobody to take it", c.fn.name)
+	}
+	if len(args) != len(src.Params) {
+		return nil, c.refuse("", "%s takes %s, got %d", c.fn.name, parameters(src.Params), len(args))
+	}
+	c.grid, c.block = grid, block
+	c.loop = []int{grid.Z, grid.Y, grid.X, block.Z, block.Y, block.X}
+	if _, ok := shape.Size(c.loop); !ok {
+		return nil, c.refuse("use fewer blocks", "a grid of %v with blocks of %v has too many threads", grid, block)
+	}
+	for i, x := range args {
+		p := src.Params[i]
+		b, err := c.take(d, i, x, p.Written)
+		if err != nil {
+			return nil, err
+		}
+		if p.Kind == frontend.Scalar && b.array != nil {
+			return nil, c.refuseArg(i+1, p.Name, fmt.Sprintf("declare it as []%v, or pass a number", p.Type), "the argument is an array, the parameter one %v", p.Type)
+		}
+		if b.array != nil {
+			if b.array.NDim() != p.Rank {
+				return nil, c.refuseArg(i+1, p.Name, "give the parameter as many [] as the array has dimensions", "the array has shape %s, the parameter is a slice of rank %d", shape.Format(b.array.shape), p.Rank)
+			}
+			b.loop, b.core, b.strides = make([]int, 6), b.array.shape, b.array.strides
+			if p.Written {
+				if err := c.writable(i, p, &b, x); err != nil {
+					return nil, err
+				}
+			}
+		}
+		c.args = append(c.args, b)
+	}
+	return c, c.finish(d)
+}
+
+// writable sees to it that what the kernel writes arrives in x.
+func (c *call) writable(i int, p frontend.Param, b *bound, x any) error {
+	if sliceBehind(b.array.store) == nil {
+		return c.refuseArg(i+1, p.Name, "make it with gpukit.Zeros, or copy it", "the kernel writes to it, but its elements are computed, not stored")
+	}
+	if _, ok := x.(*Array); ok || reflect.TypeOf(x) == reflect.TypeOf(sliceBehind(b.array.store)) {
+		return nil
+	}
+	// The argument was copied: nested slices, int and uint.
+	a, to := b.array, reflect.ValueOf(x)
+	c.after = append(c.after, func() { writeBack(a, to) })
+	return nil
+}
+
+// writeBack copies the elements of a into the (nested) slice that it was made
+// of.
+func writeBack(a *Array, to reflect.Value) {
+	k := 0
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		if v.Kind() == reflect.Slice {
+			for i := range v.Len() {
+				fill(v.Index(i))
+			}
+			return
+		}
+		switch b := a.store.bits(k); {
+		case v.Kind() == reflect.Bool:
+			v.SetBool(b != 0)
+		case v.CanInt():
+			v.SetInt(int64(b))
+		case v.CanUint():
+			v.SetUint(b)
+		default:
+			v.SetFloat(toFloat(a.DType(), b))
+		}
+		k++
+	}
+	fill(to)
+}
