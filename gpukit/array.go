@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"gpunotes/gpukit/host"
 	"gpunotes/gpukit/internal/ir"
 	"gpunotes/gpukit/internal/shape"
 )
@@ -14,6 +15,9 @@ import (
 // strides over storage that several arrays may share. Arange, Linspace, Full
 // and MeshGrid give arrays without storage, whose elements are computed where
 // they are used.
+//
+// Methods that walk the elements panic with ErrInterrupted when the user presses
+// Stop, and with a *ShapeError when a copy would not fit into memory.
 //
 // Arrays of rank 0 hold one element; arrays with a dimension of size 0 hold
 // none. Every method works on transposed, reversed, broadcast, empty and 0-d
@@ -250,9 +254,26 @@ func (a *Array) Item() float64 {
 	return a.At(make([]int, a.NDim())...)
 }
 
-// each calls f with the storage index of every element in C order.
+// pollEvery is how many elements a method walks between two looks at the Stop
+// button: a millisecond or so.
+const pollEvery = 1 << 17
+
+// each calls f with the storage index of every element in C order. When the user
+// presses Stop on the way it panics with ErrInterrupted, as every method that
+// walks the elements does.
 func (a *Array) each(f func(k int)) {
-	shape.Each(a.shape, a.strides, a.offset, f)
+	stop := host.Current().Interrupted
+	if stop == nil || a.Size() < pollEvery {
+		shape.Each(a.shape, a.strides, a.offset, f)
+		return
+	}
+	n := 0
+	shape.Each(a.shape, a.strides, a.offset, func(k int) {
+		if n++; n%pollEvery == 0 && stop() {
+			panic(ErrInterrupted)
+		}
+		f(k)
+	})
 }
 
 // As returns an array of dtype t with the elements of a converted: integers
@@ -290,10 +311,8 @@ func (a *Array) As(t DType) *Array {
 
 // Float64s returns the elements in C order, converted as by At, in a new slice.
 func (a *Array) Float64s() []float64 {
-	if a == nil {
-		return nil
-	}
 	a.must("Float64s")
+	needRoom("Float64s", Float64, a.Size())
 	out := make([]float64, 0, a.Size())
 	if data, ok := sliceBehind(a.store).([]float64); ok && a.contiguous() {
 		return append(out, data[a.offset:a.offset+a.Size()]...)
@@ -386,10 +405,10 @@ func (a *Array) T() *Array {
 func (a *Array) Slice(axis, from, to, step int) *Array {
 	a.must("Slice")
 	if axis < 0 || axis >= len(a.shape) {
-		panic(&ShapeError{Op: "Slice", Detail: fmt.Sprintf("dimension %d of an array of shape %s", axis, shape.Format(a.shape))})
+		panic(&ShapeError{Op: "Slice", Detail: fmt.Sprintf("dimension %d is out of range for shape %s", axis, shape.Format(a.shape))})
 	}
 	if step == 0 {
-		panic(&ShapeError{Op: "Slice", Detail: "step is 0"})
+		panic(&ShapeError{Op: "Slice", Detail: "step is 0; it must be positive, or negative to walk backwards"})
 	}
 	first, n := shape.Slice(a.shape[axis], from, to, step)
 	v := &Array{a.store, a.offset, append([]int{}, a.shape...), append([]int{}, a.strides...)}

@@ -110,6 +110,9 @@ func TestConstructors(t *testing.T) {
 	m := FromSlice([][]float64{{1, 2, 3}, {4, 5, 6}}).T().Matrix()
 	r, c := m.Dims()
 	same(t, "Matrix of a view", []any{r, c, m.At(2, 1)}, []any{3, 2, 6.0})
+	shapeError(t, "too large", func() { Zeros(1000000, 1000000) }, "TB", "available")
+	shapeError(t, "too large to copy", func() { Full(1, 1<<30, 1<<20).Reshape(1<<20, 1<<30).As(Float32) }, "available")
+	shapeError(t, "too large for Go", func() { Linspace(0, 1, 1e12).Float64s() }, "available")
 	shapeError(t, "ragged", func() { FromSlice([][]float64{{1}, {1, 2}}) }, "ragged", "length 2")
 	shapeError(t, "strings", func() { FromSlice([]string{"a"}) }, "[]string")
 	shapeError(t, "nil", func() { FromSlice(nil) }, "nil")
@@ -195,10 +198,11 @@ func TestNilArray(t *testing.T) {
 	same(t, "Shape", a.Shape(), []int(nil))
 	same(t, "Size", a.Size(), 0)
 	same(t, "String", a.String(), "<nil *gpukit.Array>")
-	same(t, "Float64s", a.Float64s(), []float64(nil))
 	if !strings.Contains(a.HTML(), "nil") {
 		t.Error(a.HTML())
 	}
+	shapeError(t, "Float64s", func() { a.Float64s() }, "nil")
+	shapeError(t, "Sum", func() { a.Sum() }, "nil")
 	shapeError(t, "T", func() { a.T() }, "nil")
 	shapeError(t, "At", func() { a.At(0) }, "nil")
 	shapeError(t, "As", func() { a.As(Float64) }, "nil")
@@ -207,7 +211,8 @@ func TestNilArray(t *testing.T) {
 
 func TestArrayPrints(t *testing.T) {
 	same(t, "1-d", FromSlice([]int{1, 2}).String(), "(2,) int64 array\n[1 2]")
-	same(t, "cut", Arange(100).String(), "(100,) float64 array\n[0 1 2 ... 97 98 99]")
+	same(t, "not cut", Arange(10).String(), "(10,) float64 array\n[0 1 2 3 4 5 6 7 8 9]")
+	same(t, "cut", Arange(101).String(), "(101,) float64 array\n[0 1 2 ... 98 99 100]")
 	same(t, "2-d", Arange(4).Reshape(2, 2).String(), "(2, 2) float64 array\n[[0 1]\n [2 3]]")
 	same(t, "0-d", Full(1.5).String(), "() float64 array\n1.5")
 	same(t, "empty", Zeros(0, 2).String(), "(0, 2) float64 array")

@@ -523,18 +523,22 @@ func (a *Array) packed() *Array {
 }
 
 // allocate makes the results that were not given.
-func (c *call) allocate(d *Device) {
+func (c *call) allocate(d *Device) error {
 	for i := range c.outs {
 		a := c.outs[i].array
 		t, ok := a.store.(unmade)
 		if !ok {
 			continue
 		}
+		if why := room(DType(t), a.Size()); why != "" {
+			return &ShapeError{Op: c.op, Detail: fmt.Sprintf("the result has shape %s: %s", shape.Format(a.shape), why)}
+		}
 		a.store = makeStorage(DType(t), a.Size())
 		if c.resident {
 			d.keep(a)
 		}
 	}
+	return nil
 }
 
 // unmade is the storage of a result before the call runs.
@@ -665,7 +669,9 @@ func (b *bound) memory() any {
 
 // run runs the call.
 func (d *Device) run(c *call) error {
-	c.allocate(d)
+	if err := c.allocate(d); err != nil {
+		return err
+	}
 	err := c.prog.cpu.Run(c.bind(d))
 	var failed *cpu.WorkerError
 	switch {

@@ -159,10 +159,10 @@ func (b *bound) describe(loop []int) PlanArgument {
 	return p
 }
 
-// bytes writes n in binary units, as nvprof does.
-func bytes(n int) string {
+// bytes writes a size in binary units, as nvprof does.
+func bytes[T int | float64](n T) string {
 	x, unit := float64(n), "B"
-	for _, u := range []string{"KB", "MB", "GB", "TB"} {
+	for _, u := range []string{"KB", "MB", "GB", "TB", "PB"} {
 		if x < 1024 {
 			break
 		}
@@ -194,6 +194,9 @@ func (p *Plan) rows() [][2]string {
 // workers does not name the number of processors: a plan reads the same on every
 // machine.
 func (p *Plan) workers() string {
+	if p.Workers <= 1 {
+		return fmt.Sprint(p.Workers)
+	}
 	if p.Goroutines == 1 {
 		return fmt.Sprintf("%d, one after the other", p.Workers)
 	}

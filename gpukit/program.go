@@ -157,6 +157,9 @@ func (f *function) lookup(scope source.Scope, where token.Position, notebook boo
 			Text:    d.Text(),
 			Where:   d.Where,
 		}
+		if d.Gen != nil && d.Gen.Tok == token.VAR && d.Files != nil && !ast.IsExported(name) {
+			out.Constant = !frontend.Assigned(d.Files()...)[name]
+		}
 		if d.Scope != nil {
 			out.Lookup = f.lookup(d.Scope, d.Where, notebook)
 		}

@@ -18,10 +18,10 @@ const fan = 1024
 // element i+512 are added, then i and i+256, and so on; the sums of the groups
 // are summed in the same way.
 func (a *Array) Sum() float64 {
+	a.must("Sum")
 	if a.Size() == 0 {
 		return 0
 	}
-	a.must("Sum")
 	t := a.DType()
 	if !t.ir().IsFloat() {
 		if t.ir().IsUnsigned() {
@@ -154,7 +154,7 @@ func before(t ir.Type, x, y ir.Bits) bool {
 func (a *Array) Reduce(axis int) *Array {
 	a.must("Reduce")
 	if axis < 0 || axis >= len(a.shape) {
-		panic(&ShapeError{Op: "Reduce", Detail: fmt.Sprintf("dimension %d of an array of shape %s", axis, shape.Format(a.shape))})
+		panic(&ShapeError{Op: "Reduce", Detail: fmt.Sprintf("dimension %d is out of range for shape %s", axis, shape.Format(a.shape))})
 	}
 	t := Float64
 	switch from := a.DType().ir(); {

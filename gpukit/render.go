@@ -9,15 +9,19 @@ import (
 	"gpunotes/gpukit/internal/shape"
 )
 
-// An axis longer than edge*2+1 is printed as its first and last edge elements.
-const edge = 3
+// An array of more than whole elements is printed with each dimension longer than
+// 2*edge+1 as its first and last edge elements.
+const (
+	whole = 100
+	edge  = 3
+)
 
 // shown returns the indices of a dimension that are printed; -1 stands for the
 // gap.
-func shown(n int) []int {
+func (a *Array) shown(n int) []int {
 	var s []int
 	for i := 0; i < n; i++ {
-		if n > 2*edge+1 && i == edge {
+		if a.Size() > whole && n > 2*edge+1 && i == edge {
 			s = append(s, -1)
 			i = n - edge
 		}
@@ -63,7 +67,7 @@ func (a *Array) text(b *strings.Builder, axis, k int) {
 	if axis < len(a.shape)-1 {
 		sep = "\n" + strings.Repeat(" ", axis+1)
 	}
-	for i, x := range shown(a.shape[axis]) {
+	for i, x := range a.shown(a.shape[axis]) {
 		if i > 0 {
 			b.WriteString(sep)
 		}
@@ -98,7 +102,7 @@ func (a *Array) HTML() string {
 		for len(sheet.shape) < 2 {
 			sheet = &Array{sheet.store, sheet.offset, append([]int{1}, sheet.shape...), append([]int{0}, sheet.strides...)}
 		}
-		cols := shown(sheet.shape[1])
+		cols := a.shown(sheet.shape[1])
 		row := func(cell func(x int) string) {
 			b.WriteString("<tr>")
 			for _, x := range cols {
@@ -113,7 +117,7 @@ func (a *Array) HTML() string {
 			b.WriteString("</tr>")
 		}
 		b.WriteString("<table>")
-		for _, i := range shown(sheet.shape[0]) {
+		for _, i := range a.shown(sheet.shape[0]) {
 			row(func(x int) string {
 				if i < 0 {
 					return "…"

@@ -87,6 +87,7 @@ func TestBadInput(t *testing.T) {
 		"NaN to int":           {one(gcd, math.NaN(), 1), []string{"NaN", "int64"}},
 		"bool for number":      {one(add1, true), []string{"true", "float64"}},
 		"number for bool":      {one(mixed, 0.5, 1, 1, 1), []string{"argument 3 (c)", "bool"}},
+		"too large":            {one(add1, Linspace(0, 1, 1e12)), []string{"(1000000000000,)", "7.27", "TB", "available"}},
 		"nil":                  {one(add1, nil), []string{"argument 1 (x)", "nil"}},
 		"nil array":            {one(add1, nilArray), []string{"argument 1 (x)", "nil"}},
 		"zero Array":           {one(add1, &Array{}), []string{"argument 1 (x)", "not made by gpukit"}},
@@ -201,6 +202,14 @@ func TestStop(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	func() {
+		defer func() {
+			if r := recover(); r != ErrInterrupted {
+				t.Errorf("Sum of very many elements: %v", r)
+			}
+		}()
+		Full(1, 1000000, 1000000).Sum()
+	}()
 	attachInterrupted(false)
 	if z := Must(MustOpen("cpu").Vectorize(add1, Arange(3))); z.At(2) != 3 {
 		t.Error(z)

@@ -478,12 +478,12 @@ func aStructs(x, y float64, i int) (float64, int32, bool) {
 	case point{x, y}, point{1, 2}:
 		return 2, 3, ok
 	}
-	return b.at.x + b.at.y*c.at.x + q.x + b.point.y, b.tags[1] + c.tags[2], c == b
+	return b.at.x + float64(b.at.y*c.at.x) + q.x + b.point.y, b.tags[1] + c.tags[2], c == b
 }
 
 func aStructParam(b body, p point) float64 {
 	b.at.x = p.y
-	return b.at.x + b.speed.y*b.mass + float64(b.tags[2]) + b.y
+	return b.at.x + float64(b.speed.y*b.mass) + float64(b.tags[2]) + b.y
 }
 
 func aBlankFields(b, c body) (bool, bool) {

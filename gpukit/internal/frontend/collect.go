@@ -120,7 +120,7 @@ func (c *compiler) want(name string, in Decl, groups map[*ast.GenDecl]*item, loc
 		it.node = &ast.GenDecl{TokPos: d.Gen.TokPos, Tok: token.VAR, Specs: []ast.Spec{tableSpec(d.Gen, name)}}
 	case d.Gen != nil && d.Gen.Tok == token.VAR:
 		it.refuse = &refusal{CodePackageVar, name + " is a package-level variable",
-			"pass it as an argument, or make it a constant; a table is var " + name + " = [...]T{...} that nothing assigns to"}
+			"pass it as an argument, or make it a constant; a table is var " + name + " = [...]T{...}, not exported, that nothing assigns to"}
 	case d.Gen != nil:
 		if g := groups[d.Gen]; g != nil {
 			c.names[name] = g

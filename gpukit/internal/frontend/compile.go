@@ -206,7 +206,9 @@ func (c *compiler) program(reach []*item) (*Program, error) {
 		if err := ir.Verify(root.f); err != nil {
 			panic(err)
 		}
-		c.divergences(root.f)
+		f := ir.Inline(root.f) // the memories of the function keep their numbers
+		c.divergences(f)
+		c.localAtomics(f)
 	}
 	if len(c.rep.list) > 0 {
 		c.rep.list.sort()
@@ -257,7 +259,7 @@ func (p *Param) count() int {
 
 // effects finds out what the whole call tree does.
 func (p *Program) effects() {
-	f := ir.Inline(p.Func) // the memories of the function keep their numbers
+	f := ir.Inline(p.Func)
 	read, written := make([]bool, len(f.Mems)), make([]bool, len(f.Mems))
 	ir.Walk(f.Body, func(in *ir.Instr) {
 		switch in.Op {
@@ -287,7 +289,6 @@ func (p *Program) effects() {
 // divergences refuses meetings that not all threads may reach.
 func (c *compiler) divergences(f *ir.Func) {
 	what := map[ir.Op]string{ir.OpBarrier: "barrier", ir.OpWarpBarrier: "barrier of the warp", ir.OpShuffle: "shuffle", ir.OpVote: "vote"}
-	f = ir.Inline(f)
 	for i := range f.Params {
 		// Only Launch runs threads in company, and gives all of them one offset.
 		if p := &f.Params[i]; p.Kind == ir.Offset {
@@ -295,14 +296,21 @@ func (c *compiler) divergences(f *ir.Func) {
 		}
 	}
 	for _, d := range ir.Divergences(f, nil) {
-		x := Diagnostic{Code: CodeDivergent, Pos: token.Position{Filename: d.Pos.File, Line: int(d.Pos.Line), Column: int(d.Pos.Col)},
-			Message: fmt.Sprintf("the %s may be reached by some threads only: the condition at %v differs between threads", what[d.Op], d.Branch),
-			Help:    "move it out of the if or the loop, so that all threads of the block reach it; threads that have nothing to do may return from the kernel before"}
-		if !c.rep.seen[x] {
-			c.rep.seen[x] = true
-			c.rep.list = append(c.rep.list, x)
-		}
+		c.rep.addAt(CodeDivergent, d.Pos,
+			"move it out of the if or the loop, so that all threads of the block reach it; threads that have nothing to do may return from the kernel before",
+			"the %s may be reached by some threads only: the condition at %v differs between threads", what[d.Op], d.Branch)
 	}
+}
+
+// localAtomics refuses atomic operations on slices of an array that no other
+// thread sees.
+func (c *compiler) localAtomics(f *ir.Func) {
+	ir.Walk(f.Body, func(in *ir.Instr) {
+		if in.Op == ir.OpAtomic && f.Mems[in.Mem].Space == ir.Local {
+			c.rep.addAt(CodeAtomic, in.Pos, "write to the element as usual, or call simt.Shared on the array",
+				"an atomic operation on the array %s, which no other thread sees", f.Mems[in.Mem].Name)
+		}
+	})
 }
 
 // key writes down every declaration of the call tree.

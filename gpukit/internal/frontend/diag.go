@@ -5,6 +5,8 @@ import (
 	"go/token"
 	"sort"
 	"strings"
+
+	"gpunotes/gpukit/internal/ir"
 )
 
 // Code names a kind of diagnostic; it is stable, for tests and documentation.
@@ -183,7 +185,16 @@ type report struct {
 }
 
 func (r *report) add(code Code, pos token.Pos, help, format string, args ...any) {
-	d := Diagnostic{Code: code, Pos: r.fset.Position(pos), Message: fmt.Sprintf(format, args...), Help: help}
+	r.put(Diagnostic{Code: code, Pos: r.fset.Position(pos), Message: fmt.Sprintf(format, args...), Help: help})
+}
+
+// addAt is add for a place that the IR knows.
+func (r *report) addAt(code Code, pos ir.Pos, help, format string, args ...any) {
+	r.put(Diagnostic{Code: code, Pos: token.Position{Filename: pos.File, Line: int(pos.Line), Column: int(pos.Col)},
+		Message: fmt.Sprintf(format, args...), Help: help})
+}
+
+func (r *report) put(d Diagnostic) {
 	if !r.seen[d] {
 		r.seen[d] = true
 		r.list = append(r.list, d)

@@ -230,6 +230,7 @@ func (f *facts) outlives() {
 	}
 }
 
+// name is how a report calls a source.
 func name(obj types.Object) string {
 	if fn, ok := obj.(*types.Func); ok {
 		return "simt." + fn.Name() + "()"

@@ -132,7 +132,7 @@ func (l *lowerer) param(p *types.Var) ([]ir.Value, Param) {
 		name = "_"
 	}
 	y := l.layout(p.Type())
-	out := Param{Name: name, Type: y.groups0()}
+	out := Param{Name: name, Type: y.scalarType()}
 	switch {
 	case y.rank > 0:
 		a := f.AddArray(name, y.of, y.rank)
@@ -156,8 +156,8 @@ func (l *lowerer) param(p *types.Var) ([]ir.Value, Param) {
 	return vs, out
 }
 
-// groups0 is the type of a scalar.
-func (y *layout) groups0() ir.Type {
+// scalarType is the type of a scalar.
+func (y *layout) scalarType() ir.Type {
 	if !y.scalar() {
 		return ir.Invalid
 	}
@@ -368,7 +368,7 @@ func (l *lowerer) assigned(nodes ...ast.Node) []slot {
 		if e == nil {
 			return
 		}
-		for _, c := range l.part0(e).cells {
+		for _, c := range l.staticPart(e).cells {
 			ss = append(ss, c.slots...)
 		}
 	}
@@ -396,14 +396,14 @@ func (l *lowerer) assigned(nodes ...ast.Node) []slot {
 	return slices.Compact(ss)
 }
 
-// part0 gives the part of a variable that e is, without its place in a memory;
+// staticPart gives the part of a variable that e is, without its place in a memory;
 // nothing if e is no part of a variable declared so far.
-func (l *lowerer) part0(e ast.Expr) place {
+func (l *lowerer) staticPart(e ast.Expr) place {
 	switch e := ast.Unparen(e).(type) {
 	case *ast.Ident:
 		return l.vars[l.c.info.Uses[e]]
 	case *ast.SelectorExpr:
-		p := l.part0(e.X)
+		p := l.staticPart(e.X)
 		if sel := l.c.info.Selections[e]; sel != nil && p.lay != nil {
 			for _, i := range sel.Index() {
 				p = p.field(i)
@@ -411,7 +411,7 @@ func (l *lowerer) part0(e ast.Expr) place {
 			return p
 		}
 	case *ast.IndexExpr:
-		p := l.part0(e.X)
+		p := l.staticPart(e.X)
 		k := l.c.info.Types[e.Index].Value
 		if p.lay == nil || p.lay.elem == nil {
 			return place{}
@@ -585,7 +585,7 @@ func (l *lowerer) declStmt(d *ast.GenDecl) {
 // one too.
 func (l *lowerer) define(ids []*ast.Ident, es []ast.Expr) {
 	if len(ids) == 1 && len(es) == 1 {
-		if obj := l.c.info.Defs[ids[0]]; obj != nil && l.whole1(es[0], func(y *layout, e ast.Expr) bool { return l.defineWhole(obj, y, e) }) {
+		if obj := l.c.info.Defs[ids[0]]; obj != nil && l.inPlace(es[0], func(y *layout, e ast.Expr) bool { return l.defineWhole(obj, y, e) }) {
 			return
 		}
 	}
@@ -616,9 +616,9 @@ func (l *lowerer) resultSize(call ast.Expr, i int) int {
 	return l.layout(l.c.info.TypeOf(call).(*types.Tuple).At(i).Type()).n
 }
 
-// whole1 calls do for a value that is better moved in place: an array literal,
+// inPlace calls do for a value that is better moved in place: an array literal,
 // or a large variable.
-func (l *lowerer) whole1(e ast.Expr, do func(y *layout, e ast.Expr) bool) bool {
+func (l *lowerer) inPlace(e ast.Expr, do func(y *layout, e ast.Expr) bool) bool {
 	t := l.c.info.TypeOf(e)
 	if t == nil {
 		return false
@@ -641,7 +641,7 @@ func (l *lowerer) defineWhole(obj types.Object, y *layout, e ast.Expr) bool {
 		l.declare(obj, vs)
 		return true
 	}
-	if y.n <= maxSSA || l.fact(e) == nil {
+	if y.n <= maxSSA || l.rootOf(e) == nil {
 		return false
 	}
 	from := l.place(e)
@@ -649,8 +649,8 @@ func (l *lowerer) defineWhole(obj types.Object, y *layout, e ast.Expr) bool {
 	return l.copyWhole(l.variable(obj), from)
 }
 
-// fact is the variable that e is a part of.
-func (l *lowerer) fact(e ast.Expr) types.Object { return l.it.facts.root(e) }
+// rootOf is the variable that e is a part of.
+func (l *lowerer) rootOf(e ast.Expr) types.Object { return l.it.facts.root(e) }
 
 func (l *lowerer) assignWhole(lhs ast.Expr, y *layout, e ast.Expr) bool {
 	if id, ok := ast.Unparen(lhs).(*ast.Ident); ok && id.Name == "_" {
@@ -684,7 +684,7 @@ func (l *lowerer) assignWhole(lhs ast.Expr, y *layout, e ast.Expr) bool {
 		l.store(p, vs)
 		return true
 	}
-	if y.n <= maxSSA || l.fact(e) == nil || l.fact(lhs) == nil {
+	if y.n <= maxSSA || l.rootOf(e) == nil || l.rootOf(lhs) == nil {
 		return false
 	}
 	to := l.target(lhs)
@@ -709,7 +709,7 @@ func (l *lowerer) assignStmt(s *ast.AssignStmt) {
 		}
 		l.define(ids, s.Rhs)
 	case token.ASSIGN:
-		if len(s.Lhs) == 1 && len(s.Rhs) == 1 && l.whole1(s.Rhs[0], func(y *layout, e ast.Expr) bool { return l.assignWhole(s.Lhs[0], y, e) }) {
+		if len(s.Lhs) == 1 && len(s.Rhs) == 1 && l.inPlace(s.Rhs[0], func(y *layout, e ast.Expr) bool { return l.assignWhole(s.Lhs[0], y, e) }) {
 			return
 		}
 		to := make([]func() place, len(s.Lhs))
@@ -878,7 +878,7 @@ func (l *lowerer) rangeElements(s *ast.RangeStmt, label string) {
 	case value != nil:
 		p = l.place(x)
 		l.at(x.Pos())
-		if obj := l.fact(x); obj != nil && l.changes(s, obj) {
+		if obj := l.rootOf(x); obj != nil && l.changes(s, obj) {
 			q := l.newPlace(y, "range", ir.Local, true)
 			if !l.copyWhole(q, p) {
 				l.store(q, l.load(p))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/constant"
-	"go/token"
 	"go/types"
 
 	"gpunotes/gpukit/internal/ir"
@@ -53,7 +52,7 @@ func (l *lowerer) layout(t types.Type) *layout {
 	return y
 }
 
-// values makes the place of a computed value.
+// computed makes the place of a value that was just computed.
 func computed(y *layout, vs []ir.Value, mem ir.Mem) place {
 	p := place{lay: y, mem: mem}
 	for _, g := range y.groups {
@@ -121,12 +120,7 @@ func (l *lowerer) tooLarge(n int) {
 
 // refuse reports a fault at the present position.
 func (l *lowerer) refuse(code Code, help, format string, args ...any) {
-	p := l.b.Pos
-	d := Diagnostic{Code: code, Pos: token.Position{Filename: p.File, Line: int(p.Line), Column: int(p.Col)}, Message: fmt.Sprintf(format, args...), Help: help}
-	if r := &l.c.rep; !r.seen[d] {
-		r.seen[d] = true
-		r.list = append(r.list, d)
-	}
+	l.c.rep.addAt(code, l.b.Pos, help, format, args...)
 }
 
 // zeros are the scalars of the zero value.

@@ -657,6 +657,7 @@ func ints(vs ...int) memory {
 	return m
 }
 
+// seed makes SEED=1, SEED=2, ... try more and other programs.
 func seed() int64 {
 	n, _ := strconv.Atoi(os.Getenv("SEED"))
 	return int64(n + 20)

@@ -45,6 +45,7 @@ var refusals = []struct {
 	{CodeTwoArrays, "func f(n int) (x int) { var /*!*/s []int; for a := [3]int{}; n > 0; n-- { if n == 2 { x += s[0] }; s = a[:] }; return }", "outlives"},
 	{CodeAtomic, "import \"sync/atomic\"; func f(n int64) int64 { return atomic.AddInt64(/*!*/&n, 1) }", "&n"},
 	{CodeAtomic, "import \"gpunotes/gpukit/simt\"; func f(x int32) int32 { var a [3]int32; return simt.AddInt32(/*!*/&a[0], x) }", "no other thread sees"},
+	{CodeAtomic, "import \"sync/atomic\"; func add(x []int32) int32 { return /*!*/atomic.AddInt32(&x[0], 1) }; func f(y []int32) int32 { var a [3]int32; return add(y) + add(a[:]) }", "the array a, which no"},
 	{CodeShared, "import \"gpunotes/gpukit/simt\"; func f(x []float64) { simt.Shared(/*!*/&x[0]) }", "simt.Shared(&x[0])"},
 	{CodeShared, "import \"gpunotes/gpukit/simt\"; func f(x []float64) { a := [2]float64{1, 2}; simt.Shared(/*!*/&a); x[0] = a[1] }", "without a value"},
 	{CodeDivergent, "import \"gpunotes/gpukit/simt\"; func f(x []float64) { if simt.ThreadIdx().X < 16 { /*!*/simt.SyncThreads() } }", "the barrier may be reached by some threads only: the condition at cell 3:3:"},
