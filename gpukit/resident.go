@@ -66,6 +66,9 @@ func (d *Device) Put(x any) (*Array, error) {
 	case a.unusable() != "":
 		return nil, &ArgumentError{Op: "Put", Arg: 1, Detail: a.unusable()}
 	}
+	if why := room(a.DType(), a.Size()); why != "" {
+		return nil, &ShapeError{Op: "Put", Detail: why}
+	}
 	return d.keep(a.copy()), nil
 }
 
@@ -81,6 +84,9 @@ func (d *Device) Empty(t DType, dims ...int) (*Array, error) {
 	n, ok := shape.Size(dims)
 	if !ok {
 		return nil, &ShapeError{Op: "Empty", Detail: fmt.Sprintf("shape %s: dimensions must be >= 0 and their product must fit in an int", shape.Format(dims))}
+	}
+	if why := room(t, n); why != "" {
+		return nil, &ShapeError{Op: "Empty", Detail: why}
 	}
 	return d.keep(newArray(makeStorage(t, n), dims)), nil
 }
