@@ -23,12 +23,12 @@ KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( -path jupyt
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help lab test test-all notebooks notebooks-update bench clean
-.PHONY: preflight preflight-browser kernel test-go test-bindings test-kernel test-browser test-amd64-v3 FORCE
+.PHONY: preflight preflight-browser kernel test-go test-bindings test-kernel test-browser test-amd64-v3 test-ptxas FORCE
 
 help:
 	@echo 'make lab               install what is missing, start JupyterLab on notebooks/   (LAB_ARGS="--port 9999")'
 	@echo 'make test              everything that needs no root and no browser'
-	@echo 'make test-all          what make test leaves out: real browser, GOAMD64=v3'
+	@echo 'make test-all          what make test leaves out: real browser, NVIDIA assembler, GOAMD64=v3'
 	@echo 'make notebooks         execute the notebooks, compare with the committed outputs (NOTEBOOKS="05 06": only these)'
 	@echo 'make notebooks-update  execute the notebooks, write their outputs'
 	@echo 'make bench             benchmarks'
@@ -60,6 +60,14 @@ $(BROWSER_STAMP): $(LAB)/requirements-browser.txt $(VENV_STAMP) | preflight-brow
 	@rm -f $@
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r $(LAB)/requirements-browser.txt || \
 		{ echo 'playwright could not be installed (network?). Run the same command again.' >&2; exit 1; }
+	@touch $@
+
+# The two versions install to the same place inside a package folder, so each has a folder of its own.
+$(VENV)/ptxas-%/.complete: $(LAB)/requirements-ptxas-%.txt $(VENV_STAMP)
+	@echo "== NVIDIA's assembler of CUDA $* into $(VENV) (once)"
+	@rm -rf $(@D)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --no-deps --require-hashes --target $(@D) -r $< || \
+		{ echo 'ptxas could not be installed (network?). Run the same command again.' >&2; exit 1; }
 	@touch $@
 
 FORCE:
@@ -95,7 +103,15 @@ notebooks: kernel
 notebooks-update: kernel
 	@$(PY) $(LAB)/notebooks.py update $(NOTEBOOKS)
 
-test-all: test-amd64-v3 test-browser
+test-all: test-amd64-v3 test-ptxas test-browser
+
+# Every kind of PTX that we write, through the assemblers that NVIDIA ships for Linux on x86-64 and arm64.
+test-ptxas: $(VENV)/ptxas-11/.complete $(VENV)/ptxas-12/.complete
+	@for v in 11 12; do \
+		echo "== go test, PTX through ptxas of CUDA $$v"; \
+		GPUNOTES_PTXAS="$(CURDIR)/$(VENV)/ptxas-$$v/nvidia/cuda_nvcc/bin/ptxas" \
+			$(GO) test -timeout 5m ./gpukit/internal/ptx ./gpukit/internal/codegen/nvptx || exit 1; \
+	done
 
 # amd64-v3 lets the Go compiler fuse x*y+z: results must not change by it.
 test-amd64-v3: preflight
