@@ -314,7 +314,7 @@ func (a *Array) Float64s() []float64 {
 	a.must("Float64s")
 	needRoom("Float64s", Float64, a.Size())
 	out := make([]float64, 0, a.Size())
-	if data, ok := sliceBehind(a.store).([]float64); ok && a.contiguous() {
+	if data, ok := sliceBehind(a.store).([]float64); ok && a.contiguous() && a.Size() > 0 {
 		return append(out, data[a.offset:a.offset+a.Size()]...)
 	}
 	t := a.DType()
