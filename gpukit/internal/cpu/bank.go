@@ -286,7 +286,7 @@ func (b *bank[T]) same(param, off, result, outOff int) bool {
 	return &b.in[param][off] == &b.out[result][outOff]
 }
 
-// bindMem takes the data of a Global memory.
+// bindMem takes the data of a Global memory; nil is an empty one.
 func (b *bank[T]) bindMem(mem int, data any) bool {
 	d, ok := data.([]T)
 	b.mem[mem] = d
@@ -294,7 +294,7 @@ func (b *bank[T]) bindMem(mem int, data any) bool {
 		v := reflect.ValueOf(d)
 		b.base[mem] = v.Pointer() / v.Type().Elem().Size()
 	}
-	return ok
+	return ok || data == nil
 }
 
 // makeMem gives a memory of our own n elements, whatever is in them.

@@ -99,6 +99,8 @@ func argument(o *Operand, idx []int) ir.Bits {
 		return get(o.Data, o.Type, place(o, idx))
 	case o.Gen != nil:
 		return ir.FromF64(o.Gen.(steps).at(place(o, idx)))
+	case o.Index:
+		return ir.Bits(place(o, idx))
 	}
 	return o.Scalar
 }

@@ -43,7 +43,7 @@ type Launch struct {
 	// argument if every worker reads the element that it writes.
 	In, Out []Operand
 	// Mems has a slice of the Go type of its elements for each Global memory of
-	// the function. They may overlap each other and the operands; what workers
+	// the function; nil is an empty one. They may overlap each other and the operands; what workers
 	// then see of each other's writes is open.
 	Mems []any
 	// Group is the number of consecutive workers that are a block of threads; 0

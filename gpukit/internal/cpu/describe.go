@@ -103,6 +103,9 @@ type describer struct {
 }
 
 func (d *describer) ref(r ref) string {
+	if r.slot == noSlot {
+		return "a ramp"
+	}
 	if r.one {
 		return fmt.Sprintf("%v#%d.", r.t, r.slot)
 	}
@@ -173,6 +176,15 @@ func (d *describer) operation(x *inst) {
 	if in.Op == ir.OpMath {
 		name = in.Fn.String()
 	}
+	switch x.form {
+	case "part":
+		fmt.Fprintf(&d.b, "%s = %v %s", d.slot(ir.I64, x.d), x.op, d.slot(ir.I64, x.a))
+		if x.op != ir.OpNeg {
+			d.b.WriteString(", " + d.slot(ir.I64, x.b))
+		}
+		d.b.WriteByte('\n')
+		return
+	}
 	slots := []int32{x.a, x.b, x.c}
 	switch {
 	case x.first != nil:
@@ -190,6 +202,10 @@ func (d *describer) operation(x *inst) {
 		slots = []int32{x.b, x.a}
 	}
 	args := make([]string, len(in.Args))
+	if x.form == "ramp" && x.src.Op != ir.OpLoad && x.src.Op != ir.OpStore {
+		fmt.Fprintf(&d.b, "%s = ramp %s, %s\n", d.slot(ir.I64, x.d), d.slot(ir.I64, x.a), d.slot(ir.I64, x.b))
+		return
+	}
 	for i, a := range in.Args {
 		if x.print != nil {
 			args[i] = d.ref(x.print[i])

@@ -11,7 +11,7 @@
 //	schedule  cuts the workers into blocks, the blocks into chunks     (launch.go)
 //	machine   executes a block                                        (machine.go)
 //	kernels   the dense loops, native Go on the Go type of the value   (kernels.go, steps.go)
-//	          memories                                     (memory.go, atomic.go)
+//	          memories, and indices in equal steps         (memory.go, atomic.go, ramp.go)
 //	          what may fault, and what becomes of it       (guard.go)
 //	          threads of a block that meet, and printing   (threads.go, print.go)
 //

@@ -14,6 +14,7 @@ type guard struct {
 	construct              // stands in the frame of the operation
 	past      []*construct // around it, innermost first
 	args      []ref
+	ramp      *ramp // of the index
 	good      func(m *machine, x *inst) bool
 	checked   *ir.Instr
 }
@@ -33,7 +34,13 @@ func (p *planner) guard(code *[]inst, fr *frameInfo, in *ir.Instr) {
 		g.past = append(g.past, p.stack[i])
 		p.stack[i].lossy = p.stack[i].lossy || p.inPlace
 	}
-	for _, a := range in.Args {
+	for j, a := range in.Args {
+		if p.takesRamp(in, j) {
+			r := p.ramps[a]
+			g.ramp = &r
+			g.args = append(g.args, r.first)
+			continue
+		}
 		r := p.ref(fr, a)
 		p.use(r, p.pos)
 		g.args = append(g.args, r)
@@ -42,7 +49,10 @@ func (p *planner) guard(code *[]inst, fr *frameInfo, in *ir.Instr) {
 	switch in.Op {
 	case ir.OpBounds:
 		g.good = inBounds
-		if c := p.of[in.Args[0]]; c.affine() && g.args[1].one {
+		switch c := p.of[in.Args[0]]; {
+		case g.ramp != nil:
+			g.good = rampInBounds
+		case c.affine() && g.args[1].one:
 			g.good = endsInBounds
 		}
 	case ir.OpSliceBounds:
@@ -90,6 +100,10 @@ func (m *machine) leaveFaulty(x *inst) {
 				k = 0
 			}
 			a[j] = m.banks[r.t].get(r.slot, k)
+		}
+		if g.ramp != nil {
+			_, step := m.ramp(g.ramp.first.slot, g.ramp.step.slot)
+			a[0] += ir.Bits(step * int64(m.place(x.frame, i)))
 		}
 		fault := faultOf(m.plan.f, g.checked, a[:len(g.args)])
 		if fault == ir.NoFault {
@@ -171,7 +185,7 @@ func endsInBounds(m *machine, x *inst) bool {
 	idx, _ := m.lanes(a[0], n)
 	length, _ := m.lanes(a[1], n)
 	limit := uint64(length[0])
-	if n > 1 && m.straight && m.whole(x.frame) {
+	if n > 1 && m.whole(x.frame) {
 		const far = 1 << 50 // from there on steps might wrap around
 		if step := idx[1] - idx[0]; step > -far && step < far {
 			return uint64(idx[0]) < limit && uint64(idx[n-1]) < limit

@@ -1,6 +1,9 @@
 package cpu
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // The dense loops. Each value of the IR lives in a slice of its own Go type, so
 // wrap-around, truncation and signs are Go's own. No loop holds both a product
@@ -537,6 +540,18 @@ var direct2 = map[string]func(d, x, y []float64){
 			d[i] = math.Min(x[i], y[i])
 		}
 	},
+}
+
+// anyTrue looks whether a lane holds true.
+func anyTrue(x []bool) bool {
+	for len(x) >= 8 {
+		y := x[:8]
+		if y[0] || y[1] || y[2] || y[3] || y[4] || y[5] || y[6] || y[7] {
+			return true
+		}
+		x = x[8:]
+	}
+	return slices.Contains(x, true)
 }
 
 // countTrue counts the lanes that hold true.

@@ -296,3 +296,55 @@ func TestStatsOfMemory(t *testing.T) {
 		t.Errorf("%+v\n%s", s, p.Describe(&l))
 	}
 }
+
+// blur averages an element with its neighbours, in blocks in two dimensions
+// whose threads do not meet.
+func blur() *ir.Func {
+	f := ir.NewFunc("blur")
+	x, out := f.AddArray("x", ir.F64, 2), f.AddArray("out", ir.F64, 2)
+	at := [2]ir.Value{}
+	tx, ty := coordinate(f, ir.ThreadIdx, "tx", 0), coordinate(f, ir.ThreadIdx, "ty", 1)
+	bx, by := coordinate(f, ir.BlockIdx, "bx", 0), coordinate(f, ir.BlockIdx, "by", 1)
+	dx, dy := coordinate(f, ir.BlockDim, "dx", 0), coordinate(f, ir.BlockDim, "dy", 1)
+	b := ir.NewBuilder(f)
+	at[1], at[0] = b.Op(ir.OpAdd, b.Op(ir.OpMul, bx, dx), tx), b.Op(ir.OpAdd, b.Op(ir.OpMul, by, dy), ty)
+	one := i64(b, 1)
+	inner := b.Const(ir.Bool, 1)
+	for d, i := range at {
+		inner = b.Op(ir.OpAnd, inner, b.Op(ir.OpAnd, b.Op(ir.OpGe, i, one), b.Op(ir.OpLt, i, b.Op(ir.OpSub, x.Shape[d], one))))
+	}
+	b.If(inner, nil, func() { b.Yield() }, func() { b.Break(1) })
+	load := func(i, j ir.Value) ir.Value { return b.Load(x.Mem, elementOf(b, x, i, j)) }
+	sum := b.Op(ir.OpAdd, load(b.Op(ir.OpSub, at[0], one), at[1]), load(b.Op(ir.OpAdd, at[0], one), at[1]))
+	sum = b.Op(ir.OpAdd, sum, b.Op(ir.OpAdd, load(at[0], b.Op(ir.OpSub, at[1], one)), load(at[0], b.Op(ir.OpAdd, at[1], one))))
+	b.Store(out.Mem, elementOf(b, out, at[0], at[1]), b.Op(ir.OpMul, sum, b.Const(ir.F64, ir.FromF64(0.25))))
+	b.Yield()
+	return f
+}
+
+func TestBlur(t *testing.T) {
+	const h, w = 70, 131
+	x := floats64(h*w, func(i int) float64 { return float64(i * i % 1013) })
+	for _, f := range []*ir.Func{blur(), ir.Optimize(blur())} {
+		p := compile(t, f)
+		for _, threads := range [][2]int{{1, 1}, {5, 3}, {8, 8}, {16, 16}, {32, 4}, {4, 32}, {64, 2}, {1024, 1}, {1, 512}, {64, 64}} {
+			out := make([]float64, h*w)
+			l := grid2(f, [2]int{(w + threads[0] - 1) / threads[0], (h + threads[1] - 1) / threads[1]}, threads, [][]int{{h, w}, {h, w}})
+			l.Mems, l.Goroutines = []any{x, out}, 2
+			if err := p.Run(l); err != nil {
+				t.Fatal(err)
+			}
+			for i := range h {
+				for j := range w {
+					want := 0.0
+					if i > 0 && i < h-1 && j > 0 && j < w-1 {
+						want = (x[(i-1)*w+j] + x[(i+1)*w+j] + (x[i*w+j-1] + x[i*w+j+1])) * 0.25
+					}
+					if out[i*w+j] != want {
+						t.Fatalf("blocks of %v: element %d, %d is %v, want %v", threads, i, j, out[i*w+j], want)
+					}
+				}
+			}
+		}
+	}
+}

@@ -257,8 +257,13 @@ func (r *run) layout() (int, error) {
 		}
 	}
 	r.inRow, r.spans = 1, false
-	if r.prog.meets {
+	switch {
+	case r.prog.meets:
 		r.spans = !r.rowsOf(max(l.Group, 1))
+	case len(r.dims) > 1 && l.Group >= rowsFrom && l.Group <= MaxGroup:
+		// The place of a thread depends on the lane alone, that of its block on
+		// the row.
+		r.rowsOf(l.Group)
 	}
 	return total, nil
 }
@@ -366,7 +371,7 @@ func (r *run) classify(total int) {
 			c = perLane
 			r.columns = true
 		}
-		if c.varies() && !o.index {
+		if c.varies() && (!o.index || r.uneven) {
 			c |= ragged
 		}
 		r.classes = append(r.classes, c)
@@ -523,6 +528,10 @@ func (r *run) within(o *operand, i, n int, ok bool) error {
 // shared computes what the whole run shares.
 func (r *run) shared(m *machine) {
 	for i, p := range r.plan.params {
+		if q := r.plan.inputs[i]; q != nil {
+			s := r.in[i].strides
+			m.banks[ir.I64].set(q.step.slot, ir.Bits(s[len(s)-1]))
+		}
 		if r.classes[i] == 0 && r.prog.used[i] {
 			if o := &r.in[i]; o.data || o.gen != nil || o.index {
 				r.one(m, i, o.offset)
@@ -682,7 +691,6 @@ func (r *run) size(id int) (first, n int) {
 func (r *run) column(m *machine, col int) {
 	_, n := r.size(col)
 	m.n[frameBlock] = n
-	m.straight = r.even(col*r.length, n)
 	for i := range r.in {
 		if r.classes[i].kind() == perLane && r.prog.used[i] {
 			r.vector(m, i, col*r.length, n)
@@ -698,7 +706,6 @@ func (r *run) execBlock(m *machine, id, limit int, dry bool) int {
 	first, n := r.size(id)
 	n = min(n, limit)
 	m.n[frameBlock], m.base = n, first
-	m.straight = r.even(first, n)
 	for i := range r.in {
 		if !r.prog.used[i] {
 			continue
@@ -759,13 +766,6 @@ func (r *run) direct(o *operand) bool {
 	return o.dense || !r.uneven && o.strides[len(o.strides)-1] == 1
 }
 
-// even reports whether n workers from first on lie in one piece of the last
-// dimension.
-func (r *run) even(first, n int) bool {
-	d := r.dims[len(r.dims)-1]
-	return !r.uneven || first%d+n <= d
-}
-
 // offset is where the element of a worker is.
 func (r *run) offset(o *operand, worker int) int {
 	if o.dense {
@@ -800,6 +800,12 @@ func (r *run) segments(o *operand, first, n int, f func(at, off, n, stride int))
 func (r *run) vector(m *machine, i, first, n int) {
 	o, p := &r.in[i], r.plan.params[i]
 	b := m.banks[p.t]
+	if q := r.plan.inputs[i]; q != nil {
+		b.set(q.first.slot, ir.Bits(r.offset(o, first)))
+	}
+	if p.slot == noSlot {
+		return
+	}
 	if o.data && !r.aliased && (o.dense || !r.uneven && o.strides[len(o.strides)-1] == 1 || n == 1) {
 		b.show(p.slot, i, r.offset(o, first), n)
 		return

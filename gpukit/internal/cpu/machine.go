@@ -16,12 +16,11 @@ type machine struct {
 	gone    [][]int32
 	allGone []bool
 
-	straight bool      // index operands go in equal steps over the lanes of this block
-	base     int       // its first worker
-	inputs   []ir.Bits // of the worker that worst is about
-	worst    flaw      // of the lowest worker that failed in place
-	lines    []line
-	dropped  int // lines that are not kept
+	base    int       // its first worker
+	inputs  []ir.Bits // of the worker that worst is about
+	worst   flaw      // of the lowest worker that failed in place
+	lines   []line
+	dropped int // lines that are not kept
 
 	bad    []int32 // scratch of leaveFaulty
 	places []int32 // scratch of identities
@@ -218,6 +217,8 @@ func stepBranch(m *machine, x *inst) {
 		if !conds[0] {
 			yes = 0
 		}
+	case els.idle && !anyTrue(conds[:n]):
+		yes = 0
 	case els.idle:
 		t = m.laneBuf[then.frame]
 		yes = listTrue(conds[:n], t)

@@ -91,7 +91,7 @@ func (m *machine) identities(frame int32) []int32 {
 
 // consecutive reports whether an index that is affine counts up by one.
 func (m *machine) consecutive(frame int32, idx []int64) bool {
-	return len(idx) > 1 && idx[1]-idx[0] == 1 && m.straight && m.whole(frame)
+	return len(idx) > 1 && idx[1]-idx[0] == 1 && m.whole(frame)
 }
 
 // piece is n elements of a memory. A slice expression alone would let it reach
@@ -103,7 +103,7 @@ func piece[T element](mem []T, first int64, n int) []T {
 
 // access has the steps of loads or of stores of a type, by what the index is:
 // one for all lanes, affine, or any; and those for Local memory.
-type access struct{ one, affine, any, localOne, localAny step }
+type access struct{ one, ramp, affine, any, localOne, localAny step }
 
 var (
 	loads  [numTypes]access
@@ -130,7 +130,8 @@ func loadsOf[T element]() access {
 		}
 	}
 	return access{
-		one: over(func(m *machine, x *inst, d, mem []T, _ int) { d[0] = mem[m.index(x, 1)[0]] }),
+		one:  over(func(m *machine, x *inst, d, mem []T, _ int) { d[0] = mem[m.index(x, 1)[0]] }),
+		ramp: over(loadRamp[T]),
 		affine: over(func(m *machine, x *inst, d, mem []T, n int) {
 			idx := m.index(x, n)
 			if m.consecutive(x.frame, idx) {
@@ -183,7 +184,8 @@ func storesOf[T element]() access {
 		}
 	}
 	return access{
-		one: over(func(m *machine, x *inst, mem, v []T, _ int) { mem[m.index(x, 1)[0]] = v[len(v)-1] }),
+		one:  over(func(m *machine, x *inst, mem, v []T, _ int) { mem[m.index(x, 1)[0]] = v[len(v)-1] }),
+		ramp: over(storeRamp[T]),
 		affine: over(func(m *machine, x *inst, mem, v []T, n int) {
 			idx := m.index(x, n)
 			if m.consecutive(x.frame, idx) {
@@ -250,6 +252,8 @@ func (p *planner) form(a *access, in *ir.Instr, x *inst) {
 		x.run, x.form = a.localAny, "local"
 	case !c.varies():
 		x.run, x.form = a.one, "one"
+	case p.takesRamp(in, 0):
+		x.run, x.form = a.ramp, "ramp"
 	case c.affine():
 		x.run, x.form = a.affine, "affine"
 	default:
@@ -261,8 +265,14 @@ func (p *planner) form(a *access, in *ir.Instr, x *inst) {
 func (p *planner) effect(code *[]inst, fr *frameInfo, in *ir.Instr) {
 	x := inst{frame: fr.id, src: in, mem: int32(in.Mem), d: noSlot}
 	args := make([]ref, len(in.Args))
+	var index ramp
 	for i, a := range in.Args {
-		args[i] = p.ref(fr, a)
+		if p.takesRamp(in, i) {
+			index = p.ramps[a]
+			args[i] = index.first
+		} else {
+			args[i] = p.ref(fr, a)
+		}
 	}
 	used := len(in.Results) == 1 && p.uses[in.Results[0]] > 0
 	varies := used && p.of[in.Results[0]].varies()
@@ -322,6 +332,10 @@ func (p *planner) effect(code *[]inst, fr *frameInfo, in *ir.Instr) {
 		if i < len(args) {
 			*s = args[i].slot
 		}
+	}
+	if x.form == "ramp" {
+		x.c = index.step.slot
+		p.use(index.step, p.pos)
 	}
 	if used {
 		x.d = p.define(fr, in.Results[0]).slot

@@ -139,11 +139,23 @@ func TestEveryAccess(t *testing.T) {
 			forms[compile(t, g).Describe(&Launch{Shape: []int{2, 256}, In: affineInputs(g)})] = true
 		}
 	}
+	h := histogram()
+	hl := grid2(h, [2]int{3, 1}, [2]int{64, 1}, [][]int{{100}, {256}})
+	forms[compile(t, h).Describe(&hl)] = true
+	s := newKernel("stride of the grid", ir.U8, false, nil, func(k *kernel) {
+		k.Loop([]ir.Value{k.worker}, nil, func(c []ir.Value) {
+			k.If(k.Op(ir.OpGe, c[0], k.written.Shape[0]), nil, func() { k.Break(1) }, func() { k.Yield() })
+			k.Store(k.written.Mem, k.Op(ir.OpAdd, k.written.Offset, c[0]), k.value)
+			k.Yield(k.Op(ir.OpAdd, c[0], k.dim))
+		})
+		k.Yield()
+	})
+	forms[compile(t, s).Describe(&Launch{Shape: []int{2, 256}, In: affineInputs(s)})] = true
 	all := strings.Builder{}
 	for d := range forms {
 		all.WriteString(d)
 	}
-	for _, form := range []string{"one", "affine", "any", "local, one", "local"} {
+	for _, form := range []string{"one", "ramp", "affine", "any", "local, one", "local"} {
 		for _, op := range []string{"load", "store"} {
 			if op+" "+form+" " == "store one " {
 				continue // TestAllStoreInOnePlace
@@ -549,7 +561,7 @@ func TestDescribeMemory(t *testing.T) {
 	f := product()
 	l := slicesOf(f, 100, 100, []float64{}, []float64{}, []float64{})
 	d := compile(t, f).Describe(&l)
-	for _, part := range []string{"load [affine] a", "store [affine] out", "guard bounds", "loop with", "next "} {
+	for _, part := range []string{"load [ramp] a", "store [ramp] out", "guard bounds", "loop with", "next "} {
 		if !strings.Contains(d, part) {
 			t.Errorf("no %q in\n%s", part, d)
 		}
@@ -560,5 +572,165 @@ func TestDescribeMemory(t *testing.T) {
 		if d := compile(t, f).Describe(&l); !strings.Contains(d, part) {
 			t.Errorf("no %q in\n%s", part, d)
 		}
+	}
+}
+
+// TestBoundsAfterLeaving: lanes change their order when others leave, so that
+// the first and the last one do not speak for those between.
+func TestBoundsAfterLeaving(t *testing.T) {
+	for _, meets := range []bool{false, true} {
+		f := newKernel(fmt.Sprint("left", meets), ir.I64, meets, nil, func(k *kernel) {
+			k.If(k.Op(ir.OpEq, k.thread, k.int(1)), nil, func() { k.Break(1) }, func() { k.Yield() })
+			k.Bounds(k.thread, k.Op(ir.OpSub, k.dim, k.int(1)))
+			k.Yield()
+		})
+		checkKernel(t, f, 3, 10, 100, 1000)
+	}
+}
+
+// TestNothing runs on empty memories, on no workers, and with shared memory of
+// no length.
+func TestNothing(t *testing.T) {
+	f := newKernel("nothing", ir.U16, true, []ir.Type{ir.I64}, func(k *kernel) {
+		k.Barrier()
+		n := count(k.Builder, k.read.Shape[0], k.int(7), func(i, v ir.Value) ir.Value {
+			return k.Op(ir.OpAdd, v, k.Convert(ir.I64, k.Load(k.read.Mem, i)))
+		})
+		k.Yield(n)
+	})
+	p := compile(t, f)
+	for _, mems := range [][]any{{[]uint16{}, []uint16{}}, {nil, nil}, {[]uint16(nil), []uint16(nil)}} {
+		l := Launch{Shape: []int{3, 5}, Group: 5, In: affineInputs(f), Mems: mems, Out: results(f, 15)}
+		l.Out[0].Strides = []int{5, 1}
+		if err := p.Run(l); err != nil || get(l.Out[0].Data, ir.I64, 14) != 7 {
+			t.Error(err, l.Out[0].Data)
+		}
+		l.Shape = []int{0, 5}
+		if err := p.Run(l); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestLargeLocalMemory: blocks get shorter, and hold no more than they need.
+func TestLargeLocalMemory(t *testing.T) {
+	const n = 100_000
+	f := ir.NewFunc("large", ir.F64)
+	x := f.AddParam("x", ir.I64)
+	m := f.AddMem(ir.Memory{Name: "m", Space: ir.Local, Elem: ir.F64, Len: n})
+	b := ir.NewBuilder(f)
+	i := b.Op(ir.OpRem, x, i64(b, n))
+	b.Store(m, i, b.Convert(ir.F64, x))
+	b.Yield(b.Op(ir.OpAdd, b.Load(m, i), b.Load(m, i64(b, 1))))
+	p := compile(t, f)
+	if s := p.Stats(nil); s.Block > 16 {
+		t.Errorf("blocks of %d", s.Block)
+	}
+	for _, workers := range []int{1, 50} {
+		l := Launch{Shape: []int{workers}, In: []Operand{{Type: ir.I64, Index: true, Offset: 1, Strides: []int{1}}}, Out: results(f, workers)}
+		if err := p.Run(l); err != nil {
+			t.Fatal(err)
+		}
+		for w, got := range l.Out[0].Data.([]float64) {
+			want := float64(w + 1)
+			if w == 0 {
+				want = 2
+			}
+			if got != want {
+				t.Errorf("worker %d of %d: %v, want %v", w, workers, got, want)
+			}
+		}
+	}
+}
+
+// TestOddGroups: blocks of threads that no dimension ends with.
+func TestOddGroups(t *testing.T) {
+	f := newKernel("odd groups", ir.I32, true, []ir.Type{ir.I32}, func(k *kernel) {
+		k.Store(k.shared, k.thread, k.value)
+		k.Barrier()
+		next := k.Op(ir.OpRem, k.Op(ir.OpAdd, k.thread, k.int(1)), k.dim)
+		k.Yield(k.Load(k.shared, next))
+	})
+	p := compile(t, f)
+	for _, c := range []struct {
+		shape []int
+		group int
+	}{{[]int{3, 64}, 96}, {[]int{2, 3, 4, 5}, 30}, {[]int{2, 3, 4, 5}, 20}, {[]int{2, 3, 4, 5}, 12}, {[]int{2, 3, 4, 5}, 8}, {[]int{2, 3, 4, 5}, 120}, {[]int{7}, 7}, {[]int{7}, 1}, {[]int{1, 9, 1}, 3}, {[]int{}, 1}} {
+		n := workersOf(c.shape)
+		l := Launch{Shape: c.shape, Group: c.group, DynamicShared: c.group, Mems: []any{nil, nil}, Goroutines: 2}
+		strides := make([]int, len(c.shape))
+		for d := range strides {
+			strides[d] = workersOf(c.shape[d+1:])
+		}
+		for _, q := range f.Params {
+			o := array(f.Types[q.Value], n, func(w int) ir.Bits {
+				switch q.Kind {
+				case ir.ThreadIdx:
+					return ir.Bits(w % c.group)
+				case ir.BlockIdx:
+					return ir.Bits(w / c.group)
+				case ir.BlockDim:
+					return ir.Bits(c.group)
+				}
+				return ir.Wrap(f.Types[q.Value], ir.Bits(w))
+			})
+			o.Strides = strides
+			l.In = append(l.In, o)
+		}
+		l.Out = []Operand{{Type: ir.I32, Data: make([]int32, n), Strides: strides}}
+		if err := p.Run(l); err != nil {
+			t.Fatal(err)
+		}
+		for w, got := range l.Out[0].Data.([]int32) {
+			if want := w/c.group*c.group + (w%c.group+1)%c.group; int(got) != want {
+				t.Fatalf("%v in blocks of %d: worker %d has %d, want %d", c.shape, c.group, w, got, want)
+			}
+		}
+	}
+}
+
+// TestLocalMemoryBegins with zeros, also where it is cleared for some.
+func TestLocalMemoryBegins(t *testing.T) {
+	f := newKernel("local", ir.I32, false, []ir.Type{ir.I32}, func(k *kernel) {
+		k.If(k.some, nil, func() { k.Clear(k.local); k.Yield() }, func() { k.Yield() })
+		i := k.Op(ir.OpAnd, k.x, k.int(3))
+		v := k.Load(k.local, i)
+		for j := range 4 {
+			k.Store(k.local, k.int(j), k.Op(ir.OpOr, k.value, k.Const(ir.I32, 1)))
+		}
+		k.Yield(v)
+	})
+	checkKernel(t, f, 1, 100, 2000)
+}
+
+// TestIndexFromControl: what comes out of a loop or an if that lanes take
+// differently goes in no equal steps, though its ends may look so.
+func TestIndexFromControl(t *testing.T) {
+	for _, how := range []string{"if", "escape", "loop", "product"} {
+		f := newKernel("index from "+how, ir.I64, false, nil, func(k *kernel) {
+			odd := k.Op(ir.OpEq, k.thread, k.int(5))
+			far := k.Op(ir.OpAdd, k.thread, k.int(1000))
+			var i ir.Value
+			switch how {
+			case "product": // small at both ends
+				i = k.Op(ir.OpMul, k.thread, k.Op(ir.OpSub, k.Op(ir.OpSub, k.dim, k.int(1)), k.thread))
+			case "loop":
+				i = k.Loop([]ir.Value{k.int(0)}, []ir.Type{ir.I64}, func(c []ir.Value) {
+					k.If(odd, nil, func() { k.Yield() }, func() { k.Break(1, k.thread) })
+					k.If(k.Op(ir.OpGt, c[0], k.int(2)), nil, func() { k.Break(1, far) }, func() { k.Yield() })
+					k.Yield(k.Op(ir.OpAdd, c[0], k.int(1)))
+				})[0]
+			case "escape":
+				i = k.If(k.Op(ir.OpGt, k.dim, k.int(0)), []ir.Type{ir.I64}, func() {
+					k.If(odd, nil, func() { k.Break(1, far) }, func() { k.Yield() })
+					k.Yield(k.thread)
+				}, func() { k.Yield(k.thread) })[0]
+			case "if":
+				i = k.If(odd, []ir.Type{ir.I64}, func() { k.Yield(far) }, func() { k.Yield(k.thread) })[0]
+			}
+			k.Bounds(i, k.dim)
+			k.Yield()
+		})
+		checkKernel(t, f, 4, 10, 100, 1000)
 	}
 }

@@ -19,6 +19,7 @@ type ref struct {
 type inst struct {
 	run        step
 	d, a, b, c int32 // slots
+	op         ir.Op // of a part of a ramp
 	frame      int32 // whose lanes it runs over
 	t, u       uint8 // banks
 	check      bool  // afterwards the frame may be empty, or the machine stopped
@@ -95,9 +96,10 @@ type constant struct {
 // plan is a block program for given classes of the parameters.
 type plan struct {
 	f       *ir.Func
-	meets   bool // a block is a block of threads
-	inPlace bool // lanes that fail leave, and the others go on
-	params  []ref
+	meets   bool    // a block is a block of threads
+	inPlace bool    // lanes that fail leave, and the others go on
+	params  []ref   // with noSlot if only the ramp is wanted
+	inputs  []*ramp // by parameter, if it is one
 	class   []class // of the parameters
 	consts  []constant
 	run     []inst // once per run
@@ -152,8 +154,12 @@ type planner struct {
 	pos    int
 	stack  []*construct
 	needed map[*ir.Region][]ir.Value
-	later  []func()             // run at the end, when all intervals are known
-	exits  int                  // leaves that end the function
+	later  []func() // run at the end, when all intervals are known
+	exits  int      // leaves that end the function
+	isRamp []bool   // by value
+	wanted []bool   // by value: its elements are
+	ramps  map[ir.Value]ramp
+	fixed  map[ref]bool         // slots that a run fills once
 	fused  map[*ir.Instr]fusion // by second operation
 	inside map[*ir.Instr]bool   // first operations
 	weight float64              // how often the current code runs per lane, guessed
@@ -181,7 +187,17 @@ func newPlan(prog *Program, params []class) *plan {
 	p.of = p.found.of
 	p.findCleared()
 	block := &frameInfo{id: frameBlock, slot: map[ir.Value]ref{}}
-	for _, q := range f.Params {
+	p.findRamps()
+	p.inputs = make([]*ramp, len(f.Params))
+	for i, q := range f.Params {
+		if p.isRamp[q.Value] {
+			r := p.paramRamp(q.Value)
+			p.inputs[i] = &r
+			if !p.wanted[q.Value] {
+				p.params = append(p.params, ref{ir.I64, noSlot, false})
+				continue
+			}
+		}
 		p.params = append(p.params, p.outside(block, q.Value))
 	}
 	p.hoist(block)
@@ -301,8 +317,8 @@ func (p *planner) needs(r *ir.Region) []ir.Value {
 		if p.outsideBody(in) {
 			continue
 		}
-		for _, a := range in.Args {
-			used[a] = true
+		for j, a := range in.Args {
+			used[a] = used[a] || !p.takesRamp(in, j)
 		}
 		for _, s := range in.Regions {
 			for _, v := range p.needs(s) {
@@ -317,8 +333,8 @@ func (p *planner) needs(r *ir.Region) []ir.Value {
 		}
 	}
 	list := []ir.Value{}
-	for v := range used {
-		if p.of[v].varies() && !defined[v] {
+	for v, yes := range used {
+		if yes && p.of[v].varies() && !defined[v] {
 			list = append(list, v)
 		}
 	}
@@ -547,6 +563,10 @@ func (p *planner) next(fr *frameInfo, loop, yield *ir.Instr) inst {
 // operation emits an ordinary operation; define makes its result's slot.
 func (p *planner) operation(code *[]inst, fr *frameInfo, in *ir.Instr, define func(*frameInfo, ir.Value) ref) {
 	res := in.Results[0]
+	if p.isRamp[res] {
+		p.ramp(code, fr, in, define)
+		return
+	}
 	varies := p.of[res].varies()
 	x := inst{frame: fr.id, src: in}
 	f, twice := p.fused[in]
@@ -682,7 +702,7 @@ func (p *planner) allocate() {
 			}
 		}
 		for i := range p.params {
-			if r := p.params[i]; int(r.t) == t && !r.one {
+			if r := p.params[i]; int(r.t) == t && !r.one && r.slot != noSlot {
 				p.info[t][r.slot].kept = true
 			}
 		}

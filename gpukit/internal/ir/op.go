@@ -229,9 +229,9 @@ func (in *Instr) Pure(f *Func) bool {
 }
 
 // Removable reports whether the instruction can go when nobody uses its
-// results.
+// results. A shuffle or vote cannot: it is a place where workers meet.
 func (in *Instr) Removable(f *Func) bool {
-	return in.Pure(f) || in.Op == OpLoad || in.Op == OpShuffle || in.Op == OpVote
+	return in.Pure(f) || in.Op == OpLoad
 }
 
 func same(ok func(Type) bool) func([]Type) Type {

@@ -2,6 +2,7 @@ package irtest
 
 import (
 	"fmt"
+	"slices"
 
 	"gpunotes/gpukit/internal/ir"
 )
@@ -41,7 +42,7 @@ func (a *author) memories() {
 
 func (a *author) integer() ir.Type {
 	for {
-		if t := ir.Types[a.IntN(len(ir.Types))]; t.IsInt() {
+		if t := a.Types[a.IntN(len(a.Types))]; t.IsInt() {
 			return t
 		}
 	}
@@ -150,7 +151,13 @@ func (a *author) together() {
 	for range 1 + a.IntN(3) {
 		a.line++
 		a.b.Pos = ir.Pos{File: "random", Line: a.line, Col: 1}
-		switch a.IntN(6) {
+		kind := a.IntN(6)
+		if a.Faults && kind > 3 {
+			// Which worker's fault counts depends on where they met before, and
+			// an exchange may be left out if nobody looks at what it gives.
+			a.b.WarpBarrier()
+		}
+		switch kind {
 		case 0, 1:
 			a.exchange()
 		case 2: // several times
@@ -182,7 +189,11 @@ func (a *author) together() {
 				a.b.WarpBarrier()
 			}
 		case 5:
-			a.see(a.b.Vote(ir.Kind(a.IntN(int(ir.Ballot)+1)), a.pick(ir.Bool)))
+			kinds := []ir.Kind{ir.VoteAny, ir.VoteAll}
+			if slices.Contains(a.Types, ir.U32) {
+				kinds = append(kinds, ir.Ballot)
+			}
+			a.see(a.b.Vote(kinds[a.IntN(len(kinds))], a.pick(ir.Bool)))
 		}
 	}
 }

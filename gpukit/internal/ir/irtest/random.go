@@ -3,6 +3,7 @@ package irtest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gpunotes/gpukit/internal/ir"
 )
@@ -19,6 +20,11 @@ type Options struct {
 	// Threads, with Memory, adds what threads of a block do together: shared
 	// memory, barriers, shuffles, votes. There is no divergence.
 	Threads bool
+	// Types are those of values besides Bool, I64 and F64; nil are all.
+	Types []ir.Type
+	// Math picks among library functions; nil takes all. The Bessel functions
+	// Jn and Yn, which may take for ever, are never taken.
+	Math func(ir.MathFn) bool
 }
 
 // Slots is the number of elements of a written array that belong to one worker.
@@ -31,6 +37,10 @@ const Slots = 4
 // only read and needs an element; others need Slots for each worker.
 func Random(r *rand.Rand, name string, o Options) *ir.Func {
 	a := &author{Rand: r, Options: o}
+	if a.Types == nil {
+		a.Types = ir.Types[:]
+	}
+	a.Types = append([]ir.Type{ir.Bool, ir.I64, ir.F64}, a.Types...)
 	a.f = ir.NewFunc(name, a.typs(1+a.IntN(3))...)
 	for i, t := range append(a.typs(a.IntN(4)), ir.F64, ir.I64, ir.Bool) {
 		a.see(a.f.AddParam(fmt.Sprint("p", i), t))
@@ -74,10 +84,20 @@ type author struct {
 }
 
 func (a *author) typ() ir.Type {
-	if a.IntN(2) == 0 {
-		return []ir.Type{ir.F64, ir.I64, ir.Bool}[a.IntN(3)]
+	if len(a.Types) == 3 || a.IntN(2) == 0 {
+		return a.Types[a.IntN(3)]
 	}
-	return ir.Types[a.IntN(len(ir.Types))]
+	return a.Types[3:][a.IntN(len(a.Types)-3)]
+}
+
+// takes reports whether a library function is allowed.
+func (a *author) takes(fn ir.MathFn) bool {
+	row := fn.Row()
+	ok := row.Name != "math.Jn" && row.Name != "math.Yn" && slices.Contains(a.Types, row.Out)
+	for _, t := range row.In {
+		ok = ok && slices.Contains(a.Types, t)
+	}
+	return ok && (a.Math == nil || a.Math(fn))
 }
 
 func (a *author) typs(n int) []ir.Type {
@@ -137,9 +157,7 @@ func (a *author) operation() {
 		}
 		return
 	case 1:
-		fn := ir.MathFn(a.IntN(ir.NumMath()))
-		// Bessel functions of a large order take for ever.
-		if name := fn.Row().Name; name != "math.Jn" && name != "math.Yn" {
+		if fn := ir.MathFn(a.IntN(ir.NumMath())); a.takes(fn) {
 			a.see(a.b.Math(fn, a.picks(fn.Row().In)...))
 		}
 		return

@@ -2,6 +2,7 @@ package irtest_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gpunotes/gpukit/internal/ir"
@@ -41,5 +42,28 @@ func TestRandom(t *testing.T) {
 		if !seen[op] && op != ir.OpCall {
 			t.Errorf("no %v", op)
 		}
+	}
+}
+
+// TestRandomOfSome: no other types and functions than those that are wanted.
+func TestRandomOfSome(t *testing.T) {
+	types := []ir.Type{ir.Bool, ir.I64, ir.U64, ir.F64}
+	sqrt, _ := ir.LookupMath("math.Sqrt")
+	for seed := range uint64(100) {
+		o := irtest.Options{Memory: true, Threads: true, Types: types, Math: func(fn ir.MathFn) bool { return fn == sqrt }}
+		if seed%2 == 1 {
+			o.Types = []ir.Type{}
+		}
+		f := irtest.Random(rand.New(rand.NewPCG(seed, 2)), "f", o)
+		for _, typ := range f.Types {
+			if !slices.Contains(types, typ) || seed%2 == 1 && typ == ir.U64 {
+				t.Fatalf("a %v\n%v", typ, f)
+			}
+		}
+		ir.Walk(f.Body, func(in *ir.Instr) {
+			if in.Op == ir.OpMath && in.Fn != sqrt {
+				t.Fatalf("%v", in.Fn)
+			}
+		})
 	}
 }
