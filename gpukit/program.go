@@ -118,7 +118,7 @@ func (f *function) input(src *source.Func, notebook bool) frontend.Input {
 		Imports:  imports(src.Imports, src.DotImports),
 		Text:     src.Text(),
 		Notebook: notebook,
-		Lookup:   f.lookup(src.Scope, src.Where, notebook),
+		Lookup:   f.lookup(src.Scope, notebook),
 		FreeLocal: func(name string) bool {
 			return slices.ContainsFunc(src.Captured, func(c source.Capture) bool { return c.Name == name })
 		},
@@ -139,8 +139,8 @@ func imports(named map[string]string, dots []string) map[string]string {
 	return all
 }
 
-// lookup resolves the names of a declaration that stands at where.
-func (f *function) lookup(scope source.Scope, where token.Position, notebook bool) func(string) (frontend.Decl, bool) {
+// lookup resolves the names of a declaration.
+func (f *function) lookup(scope source.Scope, notebook bool) func(string) (frontend.Decl, bool) {
 	return func(name string) (frontend.Decl, bool) {
 		d, ok := scope.Lookup(name)
 		if !ok {
@@ -161,18 +161,14 @@ func (f *function) lookup(scope source.Scope, where token.Position, notebook boo
 			out.Constant = !frontend.Assigned(d.Files()...)[name]
 		}
 		if d.Scope != nil {
-			out.Lookup = f.lookup(d.Scope, d.Where, notebook)
+			out.Lookup = f.lookup(d.Scope, notebook)
 		}
 		if d.Err != nil {
-			out.Refuse = d.Err.Error()
+			out.Refuse, out.Help = d.Err.Error(), d.Help
 		}
 		if d.Value.IsValid() {
-			t := d.Value.Type()
-			if t.Kind() != reflect.Func {
+			if t := d.Value.Type(); t.Kind() != reflect.Func {
 				out.GlobalType = t
-			}
-			if d.Recorded != nil && d.Recorded != t {
-				out.Refuse = fmt.Sprintf("%s was a %v when the function at %v was declared, and is a %v since %v", name, d.Recorded, where, t, d.Where)
 			}
 		}
 		return out, true

@@ -126,7 +126,7 @@ func (c *compiler) typeError(it *item, e types.Error) {
 		return
 	}
 	if strings.Contains(e.Msg, "has no field or method") {
-		c.rep.add(CodeMethod, e.Pos, "write a function with the receiver as its first parameter: there are no methods in a kernel", "%s", e.Msg)
+		c.rep.add(CodeMethod, e.Pos, "write a function with the receiver as its first parameter: there are no methods in a kernel", "%s: no such field, and methods are not part of the kernel language", strings.TrimSpace(strings.Split(e.Msg, " undefined ")[0]))
 		return
 	}
 	help := "correct the function; kernels follow Go's own rules for types"

@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"cmp"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -105,7 +106,7 @@ func (c *compiler) want(name string, in Decl, groups map[*ast.GenDecl]*item, loc
 	it := &item{name: name, decl: d, imports: d.Imports}
 	switch {
 	case d.Refuse != "":
-		it.refuse = &refusal{CodeCaptured, d.Refuse, "pass it as an argument, or make it a constant"}
+		it.refuse = &refusal{CodeCaptured, d.Refuse, cmp.Or(d.Help, "pass it as an argument, or make it a constant")}
 	case d.Func != nil:
 		it.node = d.Func
 	case d.GlobalType != nil:

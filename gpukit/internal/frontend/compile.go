@@ -53,8 +53,10 @@ type Decl struct {
 	// Constant says of a variable declared in Gen that nothing in the program
 	// assigns to it or to a part of it: see Assigned.
 	Constant bool
-	// Refuse, if not empty, says why the name cannot be used in a kernel.
+	// Refuse, if not empty, says why the name cannot be used in a kernel, and
+	// Help, if not empty, what to do instead.
 	Refuse string
+	Help   string
 }
 
 // Program is a compiled function.

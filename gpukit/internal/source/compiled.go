@@ -26,6 +26,56 @@ import (
 // started tells edits made while the program runs from older ones.
 var started = time.Now()
 
+// executable is the file of the running program.
+var executable = func() (e struct {
+	name  string
+	built time.Time // zero if it is not known
+}) {
+	var err error
+	if e.name, err = os.Executable(); err != nil {
+		return e
+	}
+	if st, err := os.Stat(e.name); err == nil {
+		e.built = st.ModTime()
+	}
+	return e
+}()
+
+// byGo matches programs that go run and go test have just built, or found in
+// their cache, where an executable can be older than the files it belongs to.
+var byGo = regexp.MustCompile(`/go-build\d+/b\d+/|/[0-9a-f]{2}/[0-9a-f]{64}-d/[^/]+$`)
+
+// changed says when a source file of this time was changed, if that was after
+// the program was built from it; else "".
+func changed(mod time.Time) string {
+	switch {
+	case mod.After(time.Now()):
+		return "" // another clock
+	case mod.After(started):
+		return "since this program started"
+	case !executable.built.IsZero() && newer(mod, executable.built) && !byGo.MatchString(filepath.ToSlash(executable.name)):
+		return "since this program was built"
+	}
+	return ""
+}
+
+// newer reports whether a file was certainly written after the other. There are
+// file systems that keep whole seconds, or every second one only, and those
+// that take the time of the last tick.
+func newer(mod, other time.Time) bool {
+	if other.Nanosecond() == 0 {
+		return mod.Sub(other) >= 2*time.Second
+	}
+	return mod.Sub(other) > 10*time.Millisecond
+}
+
+// changedFile is the error for a file of which changed says why; name is what
+// is declared there.
+func changedFile(file, why, name string) *refusal {
+	return &refusal{fmt.Sprintf("%s has been changed %s, so it may not be the source of %s any more", file, why, name),
+		"build and start the program again"}
+}
+
 var embedded struct {
 	sync.Mutex
 	roots []fs.FS
@@ -65,6 +115,7 @@ type symbol struct {
 	pkg   string   // import path
 	parts []string // the name after the package, cut at its dots
 	file  string
+	pc    uintptr
 	entry int   // line of its first instruction
 	lines []int // of all its code, sorted, without those of functions inlined into it
 }
@@ -86,7 +137,7 @@ func symbolOf(v reflect.Value) symbol {
 		}
 		pcs = append(pcs, pc+1)
 	}
-	var s symbol
+	s := symbol{pc: entry}
 	frames := runtime.CallersFrames(pcs)
 	for more := true; more; {
 		var fr runtime.Frame
@@ -158,8 +209,6 @@ func resolvesCompiled(v reflect.Value) bool {
 	return name != "" && !symbol{full: name}.interpreted()
 }
 
-func compiledName(v reflect.Value) string { return symbolOf(v).full }
-
 var (
 	closurePart = regexp.MustCompile(`^(func)?\d+(-range\d+)?$`)
 	stdRoot     = filepath.ToSlash(filepath.Join(build.Default.GOROOT, "src")) + "/"
@@ -171,8 +220,10 @@ func resolveCompiled(v reflect.Value, nb *Notebook) (*Func, error) {
 			if err := nb.failure(Identity(v.Interface())); err != nil {
 				return nil, err
 			}
+			nb.mu.Lock()
+			defer nb.mu.Unlock()
 		}
-		return nil, unknownFunction("")
+		return nil, nb.unknownFunction("", v)
 	}
 	s := symbolOf(v)
 	if b := s.builtin(); b != "" {
@@ -192,7 +243,7 @@ func resolveCompiled(v reflect.Value, nb *Notebook) (*Func, error) {
 		return nil, fmt.Errorf("%s is a method, which cannot be compiled: write a function that takes the receiver as an argument", s.full)
 	}
 	if s.standard() {
-		return nil, fmt.Errorf("%s belongs to Go's standard library: of it only the functions of math and math/bits can be compiled; write the function yourself", s.full)
+		return nil, fmt.Errorf("%s belongs to Go's standard library: of its functions only those of math and math/bits, but not the divisions of math/bits, can be compiled by themselves; write the function yourself", s.full)
 	}
 
 	var first error
@@ -237,17 +288,29 @@ func (s symbol) standard() bool {
 func stdPackage(pkg string) bool {
 	first := func(p string) string { p, _, _ = strings.Cut(p, "/"); return p }
 	bi, ok := debug.ReadBuildInfo()
-	if !ok || pkg == "main" || strings.Contains(first(pkg), ".") || first(pkg) == first(bi.Path) || first(pkg) == first(bi.Main.Path) {
+	if !ok || pkg == "main" || pkg == programPath()+"_test" || strings.Contains(first(pkg), ".") || first(pkg) == first(bi.Path) || first(pkg) == first(bi.Main.Path) {
 		return false
 	}
 	return !slices.ContainsFunc(bi.Deps, func(m *debug.Module) bool { return first(pkg) == first(m.Path) })
 }
 
+// programPath is the import path of the package that the program was built for.
+// It stands in symbols if go test built it, also for a package main; else that
+// is called main in them.
+var programPath = sync.OnceValue(func() string {
+	if bi, ok := debug.ReadBuildInfo(); ok {
+		return bi.Path
+	}
+	return ""
+})
+
 // pkg is the parsed sources of one package, as one file of it sees them.
 type pkg struct {
-	path   string // import path
-	file   *goFile
-	byName map[string][]*object
+	path    string // import path
+	file    *goFile
+	byName  map[string][]*object
+	files   func() []*ast.File // all of them, tests included
+	missing func() []string    // files with code of the package that are not there any more
 	// strict asks for more than plausible lines: the source is newer than the program.
 	strict bool
 }
@@ -260,6 +323,7 @@ type goFile struct {
 	imports map[string]string
 	dots    []string
 	spans   []span // of all functions and literals
+	changed string // see the function changed; of embedded files ""
 }
 
 // span is the lines of a function.
@@ -317,34 +381,71 @@ func (s symbol) embedded() []candidate {
 
 // onDisk parses the directory that the binary was built from.
 func (s symbol) onDisk() (*pkg, error) {
+	dir, base := filepath.Split(s.file)
 	st, err := os.Stat(s.file)
 	if !filepath.IsAbs(s.file) || err != nil {
+		if _, gone := os.Stat(dir); filepath.IsAbs(s.file) && gone == nil && errors.Is(err, fs.ErrNotExist) {
+			return nil, missingFiles([]string{s.file}, s.full)
+		}
 		return nil, fmt.Errorf("the source of %s is needed, but %s is not on this machine: put the package's sources into the program "+
 			"with //go:embed *.go and register them with gpukit.EmbedSource", s.full, s.file)
 	}
-	if st.ModTime().After(started) && st.ModTime().Before(time.Now()) {
-		return nil, fmt.Errorf("%s has been changed since this program started, so it may not be the source of %s any more: build and start the program again", s.file, s.full)
+	if why := changed(st.ModTime()); why != "" && !moduleCache(dir) {
+		return nil, changedFile(s.file, why, s.full)
 	}
-	dir, base := filepath.Split(s.file)
 	p, err := load(os.DirFS(dir), dir, base, s.pkg)
 	if err != nil {
 		return nil, err
 	}
 	own := *p
-	own.strict = st.ModTime().After(buildTime())
+	own.strict = !executable.built.IsZero() && st.ModTime().After(executable.built)
+	own.missing = sync.OnceValue(func() []string { return s.missing(dir) })
 	return &own, nil
 }
 
-// buildTime is the modification time of the running program, or the far future.
-var buildTime = sync.OnceValue(func() time.Time {
-	exe, err := os.Executable()
-	if err == nil {
-		if st, err := os.Stat(exe); err == nil {
-			return st.ModTime()
+// moduleCache reports whether a directory is one of a downloaded module, whose
+// files never change but may be downloaded again.
+func moduleCache(dir string) bool {
+	return strings.Contains(filepath.ToSlash(dir), "/pkg/mod/") && strings.Contains(dir, "@v")
+}
+
+// missingFiles is the error for source files that were there at build time;
+// name is what is declared in one of them.
+func missingFiles(files []string, name string) *refusal {
+	return &refusal{fmt.Sprintf("the source of %s is needed, but %s is missing", name, strings.Join(files, ", ")),
+		"restore the file, or build and start the program again"}
+}
+
+// missing lists the files of the directory that the binary has code of, in the
+// package of s, and that are gone. The linker puts the code of a package in one
+// piece, so it is found around s.
+func (s symbol) missing(dir string) (gone []string) {
+	const step, most = 16, 1 << 18 // functions begin at multiples of 16 bytes nearly everywhere
+	seen := map[string]bool{}
+	// own reports whether pc may be in a function of the package.
+	own := func(pc uintptr) bool {
+		fr, _ := runtime.CallersFrames([]uintptr{pc + 1}).Next()
+		if p, _ := splitSymbol(fr.Function); p != s.pkg {
+			return fr.Func == nil && fr.Function != "" // or inlined into one
 		}
+		if seen[fr.File] {
+			return true
+		}
+		seen[fr.File] = true
+		if d, base := filepath.Split(fr.File); d == dir && strings.HasSuffix(base, ".go") {
+			if _, err := os.Stat(fr.File); errors.Is(err, fs.ErrNotExist) {
+				gone = append(gone, fr.File)
+			}
+		}
+		return true
 	}
-	return time.Unix(1<<40, 0)
-})
+	for n, pc := 0, s.pc; n < most && own(pc); n, pc = n+1, pc+step {
+	}
+	for n, pc := 0, s.pc-step; n < most && own(pc); n, pc = n+1, pc-step {
+	}
+	slices.Sort(gone)
+	return gone
+}
 
 // buildContext selects files as the build of this program did.
 var buildContext = sync.OnceValue(func() build.Context {
@@ -405,11 +506,30 @@ func load(fsys fs.FS, dir, name, importPath string) (*pkg, error) {
 		}
 	}
 	p := &pkg{path: importPath, byName: map[string][]*object{}}
-	own, err := parseGo(fsys, name)
+	// read parses a file and notes whether it has changed.
+	read := func(name string) (*goFile, error) {
+		f, err := parseGo(fsys, name)
+		if err == nil && dir != "" && !moduleCache(dir) {
+			if i := slices.IndexFunc(stamps, func(s stamp) bool { return s.name == path.Base(name) }); i >= 0 {
+				f.changed = changed(stamps[i].mod)
+			}
+		}
+		return f, err
+	}
+	own, err := read(name)
 	if err != nil {
 		return nil, err
 	}
 	p.file = own
+	p.files = sync.OnceValue(func() (all []*ast.File) {
+		for _, name := range files {
+			// A broken file is not part of this program.
+			if f, err := parseGo(fsys, name); err == nil && f.ast.Name.Name == own.ast.Name.Name {
+				all = append(all, f.ast)
+			}
+		}
+		return all
+	})
 	p.add(own)
 	ctx := buildContext()
 	ctx.OpenFile = func(p string) (io.ReadCloser, error) { return fsys.Open(filepath.ToSlash(p)) }
@@ -421,7 +541,7 @@ func load(fsys fs.FS, dir, name, importPath string) (*pkg, error) {
 			continue
 		}
 		// A broken file of the directory need not belong to this program; what it declares is not found.
-		if f, err := parseGo(fsys, other); err == nil && f.ast.Name.Name == own.ast.Name.Name {
+		if f, err := read(other); err == nil && f.ast.Name.Name == own.ast.Name.Name {
 			p.add(f)
 		}
 	}
@@ -504,20 +624,29 @@ type fileScope struct {
 func (s fileScope) Lookup(name string) (Decl, bool) {
 	all := s.p.byName[name]
 	if len(all) == 0 || name == "_" {
-		return Decl{}, false
+		if name == "_" || predeclared[name] || s.file == nil || s.file.imports[name] != "" || s.p.missing == nil || len(s.p.missing()) == 0 {
+			return Decl{}, false
+		}
+		d := Decl{Name: name, Package: s.p.path}
+		d.refuse(missingFiles(s.p.missing(), name))
+		return d, true
 	}
 	o := all[0]
 	if len(all) > 1 {
 		own := slices.IndexFunc(all, func(o *object) bool { return o.file == s.file })
 		if own < 0 {
-			return Decl{Name: name, Package: s.p.path, Where: fset.Position(o.name.Pos()),
-				Err: fmt.Errorf("%s is declared at %s and at %s, and which of them is in this program cannot be told: rename one, or keep programs in directories of their own",
-					name, fset.Position(o.name.Pos()), fset.Position(all[1].name.Pos()))}, true
+			d := Decl{Name: name, Package: s.p.path, Where: fset.Position(o.name.Pos())}
+			d.refuse(&refusal{fmt.Sprintf("%s is declared at %s and at %s, and which of them is in this program cannot be told",
+				name, fset.Position(o.name.Pos()), fset.Position(all[1].name.Pos())), "rename one, or keep programs in directories of their own"})
+			return d, true
 		}
 		o = all[own]
 	}
 	d := Decl{Name: name, Package: s.p.path, Func: o.fn, Gen: o.gen, Imports: o.file.imports, DotImports: o.file.dots,
-		Scope: fileScope{s.p, o.file}, Where: fset.Position(o.name.Pos())}
+		Files: s.p.files, Scope: fileScope{s.p, o.file}, Where: fset.Position(o.name.Pos())}
+	if o.file.changed != "" {
+		d.refuse(changedFile(o.file.name, o.file.changed, name))
+	}
 	if o.fn != nil {
 		d.text = o.file.text(o.fn.Pos(), o.fn.End())
 	} else {
@@ -535,7 +664,7 @@ func (s symbol) stale(f *goFile, why string) error {
 // find takes a symbol to its declaration.
 func (p *pkg) find(s symbol, t reflect.Type, literal bool) (*Func, error) {
 	f := p.file
-	if (f.ast.Name.Name == "main") != (s.pkg == "main") {
+	if main := f.ast.Name.Name == "main"; main != (s.pkg == "main") && !(main && s.pkg == programPath()) {
 		return nil, s.stale(f, "it is of package "+f.ast.Name.Name)
 	}
 	if literal {
@@ -793,8 +922,9 @@ func captures(p *pkg, f *goFile, l literalAt, locals map[string]Decl) []Capture 
 			}
 			if old, ok := seen[id.Name]; ok {
 				if old != id.Obj {
-					locals[id.Name] = Decl{Name: id.Name, Package: p.path, Local: true, Where: fset.Position(at),
-						Err: fmt.Errorf("%s: %s means two different locals of the enclosing function here: rename one", fset.Position(id.Pos()), id.Name)}
+					d := Decl{Name: id.Name, Package: p.path, Local: true, Where: fset.Position(at)}
+					d.refuse(&refusal{fmt.Sprintf("%s: %s means two different locals of the enclosing function here", fset.Position(id.Pos()), id.Name), "rename one"})
+					locals[id.Name] = d
 				}
 				return true
 			}

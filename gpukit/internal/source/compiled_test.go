@@ -179,6 +179,9 @@ func TestStaleSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	tested := programPath
+	programPath = func() string { return "" }
+	defer func() { programPath = tested }()
 	named, _ := fixtureMake()
 	fns := map[string]any{"func fixtureLeaf(": fixtureLeaf, "func fixtureCalls(": fixtureCalls, "var fixtureVar = func(": fixtureVar, "\tnamed = func(": named}
 	try := func(text string, fn any, strict bool) (*Func, error) {
@@ -221,7 +224,7 @@ func TestStaleSource(t *testing.T) {
 // it: inlined callees, folded branches, loops without a prologue.
 func TestRightSourceIsAccepted(t *testing.T) {
 	fns := []any{Embed, Resolve, Identity, NewNotebook, splitItems, blankCommands, parseItem, symbolOf, splitSymbol, resolvesCompiled, stdPackage, load, parseGo,
-		lineOf, literals, captures, importName, namedLit, funcLit, fits, fieldTypes, typeFits, unknownFunction, TestStaleSource}
+		lineOf, literals, captures, importName, namedLit, funcLit, fits, fieldTypes, typeFits, isFixed, TestStaleSource}
 	for _, path := range []string{"math", "sort", "strings", "path", "unicode/utf8", "container/heap"} {
 		lib := imports.Packages[path]
 		if len(lib.Binds) == 0 {

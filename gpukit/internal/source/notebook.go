@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"maps"
+	"path"
 	"reflect"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ type Notebook struct {
 	funcs   map[ID]*entry     // every function ever recorded, by identity
 	imports map[string]string // replaced, never changed: Func and Decl hand it out
 	dots    []string
+	methods []cellMethod
 	// assigned says where a global is assigned inside a block or a function.
 	assigned map[string]token.Position
 }
@@ -37,8 +39,14 @@ type entry struct {
 	where token.Position
 	err   error
 	id    ID
-	held  reflect.Value           // the function; keeps its address, and so id, from being used again
-	types map[string]reflect.Type // of the globals that a function uses, when it was recorded
+	held  reflect.Value // the function; keeps its address, and so id, from being used again
+	uses  []used        // what the names in a function, constant or type meant when it was recorded
+}
+
+// cellMethod is a method that a cell declared.
+type cellMethod struct {
+	decl *ast.FuncDecl
+	recv string // in parentheses
 }
 
 // NewNotebook returns an empty record; value looks up a global's current value.
@@ -65,7 +73,9 @@ func (n *Notebook) Version() uint64 { return n.version.Load() }
 // constants, types, variables, functions, and function literals assigned to a
 // variable. Text that is not Go, such as macros and kernel commands, is passed
 // over. A name declared again has the new declaration from then on; a function
-// value that was recorded before keeps its own text, and is kept alive.
+// value that was recorded before keeps its own text, and is kept alive. It is
+// refused as long as a constant, a type, a package or the type of a variable
+// that it uses is not what it was: Go calls of it keep the old meaning.
 func (n *Notebook) Record(cell, line int, text string) error {
 	if n == nil {
 		return nil
@@ -89,6 +99,7 @@ func (n *Notebook) Record(cell, line int, text string) error {
 		last bool
 	}
 	fns := map[string]fresh{}
+	var fixed []func()
 	declare := func(e *entry, last bool) {
 		if e.name == "_" {
 			return
@@ -117,24 +128,39 @@ func (n *Notebook) Record(cell, line int, text string) error {
 		}
 		switch d := it.decl.(type) {
 		case *ast.FuncDecl:
-			if d.Recv == nil && d.Body != nil {
+			if d.Recv != nil {
+				n.methods = append(n.methods, cellMethod{d, it.text(d.Recv.Pos(), d.Recv.End())})
+			} else if d.Body != nil {
 				declare(&entry{name: d.Name.Name, fn: d, text: it.text(d.Pos(), d.End()), where: fset.Position(d.Name.Pos())}, last)
 			}
 		case *ast.GenDecl:
+			var typ ast.Expr // of the constants, and their values, which the next line may repeat
+			var values []ast.Expr
 			for _, s := range d.Specs {
 				switch s := s.(type) {
 				case *ast.ImportSpec:
 					n.addImport(s)
 				case *ast.TypeSpec:
-					declare(&entry{name: s.Name.Name, gen: d, text: it.text(d.Pos(), d.End()), where: fset.Position(s.Name.Pos())}, last)
+					e := &entry{name: s.Name.Name, gen: d, text: it.text(d.Pos(), d.End()), where: fset.Position(s.Name.Pos())}
+					declare(e, last)
+					fixed = append(fixed, func() { e.uses = n.usesOf(d, s.Type) })
 				case *ast.ValueSpec:
+					if s.Type != nil || len(s.Values) > 0 {
+						typ, values = s.Type, s.Values
+					}
 					for i, id := range s.Names {
 						if d.Tok == token.VAR && len(s.Values) == len(s.Names) {
 							variable(id, s.Values[i], d)
 						} else if d.Tok == token.VAR {
 							variable(id, nil, d)
 						} else {
-							declare(&entry{name: id.Name, gen: d, text: it.text(d.Pos(), d.End()), where: fset.Position(id.Pos())}, last)
+							e := &entry{name: id.Name, gen: d, text: it.text(d.Pos(), d.End()), where: fset.Position(id.Pos())}
+							declare(e, last)
+							of := []ast.Node{typ}
+							if i < len(values) {
+								of = append(of, values[i])
+							}
+							fixed = append(fixed, func() { e.uses = n.usesOf(d, of...) })
 						}
 					}
 				}
@@ -161,8 +187,11 @@ func (n *Notebook) Record(cell, line int, text string) error {
 		}
 	}
 
+	for _, note := range fixed {
+		note()
+	}
 	for name, e := range fns {
-		e.types = n.usedTypes(e.fn)
+		e.uses = n.usesOf(nil, e.fn.Type, e.fn.Body)
 		v, ok := n.function(name)
 		if !ok || v.IsNil() || !fits(e.fn.Type, v.Type()) {
 			continue
@@ -173,8 +202,8 @@ func (n *Notebook) Record(cell, line int, text string) error {
 		}
 		if at, ok := n.assigned[name]; ok && !e.last {
 			// Code of this text that ran after the declaration may have put another function there.
-			e.err = fmt.Errorf("%s: %s is also assigned at %s, so it is not certain that it still is the function written here; "+
-				"declare it alone in a cell, under a name that nothing else assigns", e.where, name, at)
+			e.err = &refusal{fmt.Sprintf("%s: %s is also assigned at %s, so it is not certain that it still is the function written here", e.where, name, at),
+				"declare it alone in a cell, under a name that nothing else assigns"}
 		}
 		e.id, e.held = id, v
 		n.funcs[id] = e.entry
@@ -232,27 +261,6 @@ func (n *Notebook) function(name string) (reflect.Value, bool) {
 	return reflect.ValueOf(v.Interface()), true
 }
 
-// usedTypes returns the types that the globals which fn may refer to have now.
-func (n *Notebook) usedTypes(fn *ast.FuncDecl) map[string]reflect.Type {
-	ts := map[string]reflect.Type{}
-	use := func(node ast.Node) bool {
-		id, ok := node.(*ast.Ident)
-		if !ok || id.Obj != nil || n.names[id.Name] == nil && n.notGlobal(id.Name) {
-			return true
-		}
-		if _, seen := ts[id.Name]; !seen {
-			ts[id.Name] = nil
-			if v, ok := n.current(id.Name); ok {
-				ts[id.Name] = v.Type()
-			}
-		}
-		return true
-	}
-	ast.Inspect(fn.Type, use)
-	ast.Inspect(fn.Body, use)
-	return ts
-}
-
 // predeclared are Go's own identifiers, which a cell may declare anew.
 var predeclared = func() map[string]bool {
 	m := map[string]bool{}
@@ -272,12 +280,12 @@ func (n *Notebook) resolve(id ID) (*Func, bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	e := n.funcs[id]
-	if e == nil || id == 0 || e.err != nil {
+	if e == nil || id == 0 || e.err != nil || n.changed(e) != nil {
 		return nil, false
 	}
 	return &Func{
 		Name: e.fn.Name.Name, Decl: e.fn, Fset: fset, Imports: n.imports, DotImports: n.dots,
-		Scope: cellScope{n, e}, Where: e.where, text: e.text,
+		Scope: cellScope{n}, Where: e.where, text: e.text,
 	}, true
 }
 
@@ -285,17 +293,22 @@ func (n *Notebook) resolve(id ID) (*Func, bool) {
 func (n *Notebook) failure(id ID) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if e := n.funcs[id]; e != nil {
+	e := n.funcs[id]
+	switch {
+	case e == nil || id == 0:
+		return nil
+	case e.err != nil:
 		return e.err
+	}
+	if r := n.changed(e); r != nil {
+		return r
 	}
 	return nil
 }
 
-// cellScope is the notebook's scope as seen by the function of one cell.
-type cellScope struct {
-	n    *Notebook
-	from *entry
-}
+// cellScope is the notebook's scope. It is the same for the functions of all
+// cells: one that was recorded when a name had another meaning is refused.
+type cellScope struct{ n *Notebook }
 
 // Lookup implements Scope. A function is found by the value that the name has
 // now, so that a name to which another function was assigned has that one's
@@ -309,7 +322,7 @@ func (s cellScope) Lookup(name string) (Decl, bool) {
 		return Decl{}, false
 	}
 	if e != nil && e.gen != nil && e.gen.Tok != token.VAR {
-		return n.decl(s, name, e), true
+		return n.decl(name, e), true
 	}
 	v, ok := n.current(name)
 	if e == nil && !ok {
@@ -325,43 +338,71 @@ func (s cellScope) Lookup(name string) (Decl, bool) {
 		switch {
 		case id != 0 && e.id == id:
 		case v.IsNil():
-			e = &entry{name: name, where: e.where, err: fmt.Errorf("the function variable %s is nil: assign a function to it first", name)}
+			e = &entry{name: name, where: e.where, err: &refusal{"the function variable " + name + " is nil", "assign a function to it first"}}
 		case known != nil:
 			e = known
 		case resolvesCompiled(v):
-			e = &entry{name: name, where: e.where, err: fmt.Errorf("%s holds the compiled function %s: call that one by its name", name, compiledName(v))}
+			e = &entry{name: name, where: e.where, err: holdsCompiled(name, v)}
 		default:
-			e = &entry{name: name, where: e.where, err: unknownFunction(name)}
+			e = &entry{name: name, where: e.where, err: n.unknownFunction(name, v)}
+		}
+		if r := n.changed(e); e.err == nil && r != nil {
+			old := *e
+			old.err = r
+			e = &old
 		}
 	}
-	d := n.decl(s, name, e)
+	d := n.decl(name, e)
 	if ok {
 		d.Value = v
 	}
 	return d, true
 }
 
-// decl makes the Decl of an entry as seen from a scope.
-func (n *Notebook) decl(s cellScope, name string, e *entry) Decl {
-	d := Decl{Name: name, Func: e.fn, Gen: e.gen, Imports: n.imports, DotImports: n.dots, Where: e.where, Err: e.err, text: e.text}
-	if e.fn != nil {
-		d.Scope = cellScope{n, e}
-	} else if e.gen != nil {
-		d.Scope = cellScope{n, nil}
+// decl makes the Decl of an entry.
+func (n *Notebook) decl(name string, e *entry) Decl {
+	d := Decl{Name: name, Func: e.fn, Gen: e.gen, Imports: n.imports, DotImports: n.dots, Where: e.where, text: e.text}
+	if e.fn != nil || e.gen != nil {
+		d.Scope = cellScope{n}
 	}
-	if s.from != nil {
-		d.Recorded = s.from.types[name]
-	}
+	d.refuse(e.err)
 	return d
 }
 
-// unknownFunction is the error for a function value that no cell declared; name may be "".
-func unknownFunction(name string) error {
+// holdsCompiled is the error for a function variable that holds a function of
+// compiled Go.
+func holdsCompiled(name string, v reflect.Value) error {
+	s := symbolOf(v)
+	if b := s.builtin(); b != "" {
+		call := path.Base(b)
+		return &refusal{fmt.Sprintf("%s is a variable that holds %s", name, b), fmt.Sprintf("write %s(...) in place of %s(...)", call, name)}
+	}
+	return &refusal{fmt.Sprintf("%s is a variable that holds the compiled function %s", name, s.full), "declare a function that computes the same in a cell, and call that"}
+}
+
+// unknownFunction is the error for a function value of an interpreter that no
+// cell declared; name may be "", and n nil. The caller holds the lock.
+func (n *Notebook) unknownFunction(name string, v reflect.Value) error {
 	what := "this function value was"
 	if name != "" {
 		what = "the function that the variable " + name + " holds was"
 	}
-	return fmt.Errorf("%s not declared at the top level of a cell, so its source is not known: declare it there with "+
-		"func f(...) or f := func(...) and pass f; a function made inside another function or block, or one without a name, "+
-		"cannot be compiled: pass what it captures as arguments", what)
+	r := &refusal{what + " not declared at the top level of a cell, so its source is not known",
+		"declare it there with func f(...) or f := func(...) and pass f; a function made inside another function or block, or one without a name, " +
+			"cannot be compiled: pass what it captures as arguments"}
+	if n == nil {
+		return r
+	}
+	// An interpreter's methods do not say what they are; their types do, nearly.
+	for _, m := range slices.Backward(n.methods) {
+		expr := *m.decl.Type
+		expr.Params = &ast.FieldList{List: slices.Concat(m.decl.Recv.List, expr.Params.List)}
+		if fits(m.decl.Type, v.Type()) || fits(&expr, v.Type()) {
+			r.what += fmt.Sprintf("; it may be the method %s of %s, and methods cannot be compiled", m.decl.Name.Name, fset.Position(m.decl.Name.Pos()))
+			r.help = fmt.Sprintf("instead of a method, declare a function that takes the receiver %s as its first argument; instead of another function value, ", m.recv) +
+				"declare a function at the top level of a cell with func f(...) or f := func(...), that takes what it captures as arguments"
+			break
+		}
+	}
+	return r
 }

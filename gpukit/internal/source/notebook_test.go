@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/build"
-	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -212,9 +211,6 @@ func f(x float64) float64 { return x * scale * grid[green] * hi * p + float64(m.
 		if (c.value != nil) != d.Value.IsValid() || c.value != nil && d.Value.Interface() != c.value {
 			t.Errorf("%s: value %v, want %v", c.name, d.Value, c.value)
 		}
-		if c.value != nil && c.name != "q" && c.name != "lo" && d.Recorded != reflect.TypeOf(c.value) {
-			t.Errorf("%s: recorded type %v", c.name, d.Recorded)
-		}
 	}
 	for _, name := range []string{"math", "m", "len", "float64", "nosuch", "true"} {
 		if d, ok := f.Scope.Lookup(name); ok {
@@ -228,14 +224,15 @@ func f(x float64) float64 { return x * scale * grid[green] * hi * p + float64(m.
 	}
 	s.run("hi := 4")
 	d, _ := f.Scope.Lookup("hi")
-	if d.Recorded != reflect.TypeOf(1.0) || d.Value.Type() != reflect.TypeOf(1) || d.Where.String() != "cell 3:1:1" {
+	if d.Value.Type() != reflect.TypeOf(1) || d.Where.String() != "cell 3:1:1" {
 		t.Errorf("hi after a change of type: %+v", d)
 	}
+	s.run("hi := 7.0")
 	// A name of Go's own that a cell declares is the cell's.
 	s.run("func min(x, y float64) float64 { if x < y { return x }; return y }")
 	s.run("func usemin(x float64) float64 { return min(x, 2) }")
-	if d, ok := s.resolve("usemin").Scope.Lookup("min"); !ok || d.Func == nil || d.Recorded == nil || d.Recorded != d.Value.Type() {
-		t.Errorf("min of cell 4: %+v, %v", d, ok)
+	if d, ok := s.resolve("usemin").Scope.Lookup("min"); !ok || d.Func == nil || d.Err != nil {
+		t.Errorf("min of cell 5: %+v, %v", d, ok)
 	}
 	// A later import wins over a variable and a later declaration over an import.
 	s.run(`import r "math"`)
@@ -283,9 +280,10 @@ func TestRedefinition(t *testing.T) {
 	}
 	// A changed signature shows, with the types then and now.
 	s.run("func sq(x float32) float32 { return x * x }")
-	d, _ = s.resolve("f").Scope.Lookup("sq")
-	if d.Recorded != reflect.TypeOf(math.Sin) || d.Value.Type() == d.Recorded || d.Where.String() != "cell 6:1:6" {
-		t.Errorf("sq with another signature: %+v", d)
+	if _, err := source.Resolve(s.value("f"), s.nb); err == nil {
+		t.Error("f is not refused")
+	} else if !strings.Contains(err.Error(), "func(float64) float64") || !strings.Contains(err.Error(), "func(float32) float32 (cell 6:1:6)") {
+		t.Errorf("sq with another signature: %v", err)
 	}
 	// The same cell run again.
 	s.run("g := func(x float64) float64 { return x }")
@@ -313,11 +311,87 @@ func TestRedefinition(t *testing.T) {
 	}
 	s.run("import \"math\"")
 	s.run("h = math.Sin")
-	if d, _ := s.resolve("useh").Scope.Lookup("h"); d.Err == nil || !strings.Contains(d.Err.Error(), "math.Sin") {
+	if d, _ := s.resolve("useh").Scope.Lookup("h"); d.Err == nil || d.Err.Error() != "h is a variable that holds math.Sin" || d.Help != "write math.Sin(...) in place of h(...)" {
 		t.Errorf("h = math.Sin: %+v", d)
+	}
+	s.run("import \"strings\"; u := strings.ToUpper")
+	s.run("func useu(x float64) float64 { u(\"a\"); return x }")
+	if d, _ := s.resolve("useu").Scope.Lookup("u"); d.Err == nil || !strings.Contains(d.Err.Error(), "strings.ToUpper") || !strings.Contains(d.Help, "in a cell") {
+		t.Errorf("u := strings.ToUpper: %+v", d)
 	}
 	if f := s.resolve("h"); f.Builtin != "math.Sin" {
 		t.Errorf("h resolves to %+v", f)
+	}
+}
+
+// What is compiled into a function when its cell runs is what Go calls of it
+// see; if it has changed, the function has no text that is right for both.
+func TestChangedMeaning(t *testing.T) {
+	for _, c := range []struct{ cells, want string }{
+		// Each ends with a function f. want is "" if it is as it was.
+		{"const C = 2.5|func f(x float64) float64 { return C * x }|const C = 3.5",
+			"cell 2:1:36: C was the constant of cell 1:1:7 when f was declared (cell 2:1:6), and is the constant of cell 3:1:7 since|run the cell of f again"},
+		{"const C = 2.5|f := func(x float64) float64 { return C * x }|const C = 3.5", "cell 1:1:7|cell 3:1:7|run the cell of f again"},
+		{"const C = 2.5|func f(x float64) float64 { return C * x }|const C = 2.5", ""},
+		{"const C = 2.5|func f(x float64) float64 { return C * x }|const C = 3.5|func f(x float64) float64 { return C * x }", ""},
+		{"const C = 2.5|func f(x float64) float64 { return C * x }|const C = 3.5|const C = 2.5", ""},
+		{"const C = 2.5|func f(x float64) float64 { C := x; return C }|const C = 3.5", ""},
+		{"const a = 1|type P struct{ a float64 }|func f(x float64) float64 { var p P; p.a = x; return p.a }|const a = 2", ""},
+		{"const N = 2|type V [N]float64|func f(x float64) float64 { var v V; return v[0] }|const N = 3", "cell 2:1:9: N was|cells of V and then of f"},
+		{"type R float64|func f(x float64) float64 { return float64(R(x)) }|type R float32", "the type of cell 1:1:6|the type of cell 3:1:6"},
+		{"type R float64|func f(x float64) float64 { return float64(R(x)) }|type R float64", ""},
+		{"const A = 2|const B = A * 2|func f(x float64) float64 { return B * x }|const A = 3", "cell 2:1:11: A was|cell 4:1:7|run the cells of B and then of f again"},
+		{"const A = 2|const B = A * 2|const A = 3|func f(x float64) float64 { return B * x }", "cell 2:1:11: A was|cell 3:1:7"},
+		{"const A = 2|const B = A * 2|const A = 3|const B = A * 2|func f(x float64) float64 { return B * x }", ""},
+		{"const A = 2|const B = A * 2|func f(x float64) float64 { return B * x }|const A = 3|const B = A * 2", "B was the constant of cell 2:1:7"},
+		{"const ( A = 2; B = A * 2; Z = 1 )|func f(x float64) float64 { return B * x }|const Z = 3", ""},
+		{"const ( A = 2; B = A * 2; Z = 1 )|func f(x float64) float64 { return B * x }|const A = 3", "A was the constant of cell 1:1:9"},
+		{"const K = 2|const ( A = iota * K; B )|func f(x float64) float64 { return B * x }|const K = 3", "K was the constant of cell 1:1:7"},
+		{"const ( A = iota; B )|func f(x float64) float64 { return B * x }|const ( B = iota; A )", "B was the constant"},
+		{"C := 2.5|func f(x float64) float64 { return C * x }|const C = 3.5", "C was the variable of cell 1:1:1|the constant of cell 3:1:7"},
+		{"const C = 2.5|func f(x float64) float64 { return C * x }|C := 2.5", "C was the constant of cell 1:1:7|the variable of cell 3:1:1"},
+		{"C := 2.5|func f(x float64) float64 { return C * x }|C = 3.5", ""},
+		{"C := 2.5|func f(x float64) float64 { return C * x }|C := 3.5", ""},
+		{"C := 2.5|func f(x float64) float64 { return C * x }|C := 3", "C was a float64|a int (cell 3:1:1)|compiled for the new type, or give the new C another name"},
+		{"func g(x float64) float64 { return x }|func f(x float64) float64 { return g(x) }|func g(x float64) float64 { return -x }", ""},
+		{"func g(x float64) float64 { return x }|func f(x float64) float64 { return g(x) }|func g(x, y float64) float64 { return -x }",
+			"g was a func(float64) float64|func(float64, float64) float64 (cell 3:1:6)|run the cell of f again, with its call of g changed"},
+		{"func f(x float64) float64 { return float64(len(\"ab\")) + x }|func len(x string) int { return 7 }", "len was Go's own len"},
+		{"import m \"math\"|func f(x float64) float64 { return x * m.Pi }|import m \"math/rand\"", "m was package math|is package math/rand since"},
+		{"import m \"math\"|func f(x float64) float64 { return x * m.Pi }|m := 3", "m was package math|the variable of cell 3:1:1"},
+	} {
+		s := newSession(t)
+		for _, cell := range strings.Split(c.cells, "|") {
+			s.run(cell)
+		}
+		f := s.value("f")
+		check := func(err error) {
+			t.Helper()
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("%s: %v", c.cells, err)
+			case c.want != "" && err == nil:
+				t.Errorf("%s: not refused", c.cells)
+			case c.want != "":
+				for _, w := range strings.Split(c.want, "|") {
+					if !strings.Contains(err.Error(), w) {
+						t.Errorf("%s: error %q lacks %q", c.cells, err, w)
+					}
+				}
+			}
+		}
+		_, err := source.Resolve(f, s.nb)
+		check(err)
+		// The same as a callee of a function that is as it was.
+		s.run("func caller(x float64) float64 { return f(x) }")
+		d, ok := s.resolve("caller").Scope.Lookup("f")
+		if !ok || d.Func == nil || (d.Err == nil) != (d.Help == "") {
+			t.Errorf("%s: as a callee %+v", c.cells, d)
+		}
+		if err = d.Err; err != nil {
+			err = fmt.Errorf("%v: %v", d.Err, d.Help)
+		}
+		check(err)
 	}
 }
 
@@ -390,7 +464,10 @@ func TestUncertainText(t *testing.T) {
 		{"f := func(x float64) float64 { return 1 }|if f != nil { f = func(x float64) float64 { return 2 } }", "f", "declare it there"},
 		{"f := func(x float64) float64 { return 1 }; mk := func() func(float64) float64 { return func(x float64) float64 { return 2 } }; f = mk()", "f", "declare it there"},
 		{"f := 1", "func(x float64) float64 { return x }", "one without a name"},
-		{"type V [2]float64|func (v V) Sum(x float64) float64 { return v[0] }|v := V{1, 2}|f := v.Sum", "f", "declare it there"},
+		{"type V [2]float64|func (v V) Sum(x float64) float64 { return v[0] }|v := V{1, 2}|f := v.Sum", "f", "it may be the method Sum of cell 2:1:12"},
+		{"type V [2]float64|func (v V) Sum(x float64) float64 { return v[0] }|v := V{1, 2}", "v.Sum", "it may be the method Sum of cell 2:1:12"},
+		{"type V [2]float64|func (v V) Sum(x float64) float64 { return v[0] }", "V.Sum", "takes the receiver (v V) as its first"},
+		{"type V [2]float64|func (v V) Sum(x float64) float64 { return v[0] }|mk := func() func(int8, int) int8 { return func(a int8, b int) int8 { return a } }", "mk()", "so its source is not known: declare it there"},
 	} {
 		s := newSession(t)
 		for _, cell := range strings.Split(c.cells, "|") {

@@ -69,23 +69,22 @@ type Decl struct {
 	Gen        *ast.GenDecl      // the whole const, type or var declaration, so that iota keeps its meaning
 	Imports    map[string]string // as visible to this declaration; read only
 	DotImports []string
-	Scope      Scope // resolves the identifiers of this declaration; nil for a variable without one
+	Files      func() []*ast.File // all files of a compiled package, its tests included; else nil
+	Scope      Scope              // resolves the identifiers of this declaration; nil for a variable without one
 	Where      token.Position
 
 	// Value is the current value of a notebook global: of a variable, or of a
 	// function whose value is known. It is not valid otherwise.
 	Value reflect.Value
-	// Recorded is the type that the notebook global had when the function in
-	// whose scope it was looked up was recorded; nil if there was none then. If
-	// it differs from Value.Type() the name has changed its meaning since.
-	Recorded reflect.Type
 
 	// Local marks a local of the function that encloses a literal. Constants and
 	// types have their Gen, variables have nothing: their value is not known.
 	Local bool
 
-	// Err is not nil if the name exists but its declaration cannot be told.
-	Err error
+	// Err is not nil if the name exists but its declaration cannot be used: it
+	// cannot be told, or is not what Go calls see. Help says what to do.
+	Err  error
+	Help string
 
 	text string
 }
@@ -93,6 +92,19 @@ type Decl struct {
 // Text returns the exact source text of the declaration: of the function, or of
 // the whole const, type or var group; "" if there is none.
 func (d Decl) Text() string { return d.text }
+
+// refusal is an error and its remedy.
+type refusal struct{ what, help string }
+
+func (r *refusal) Error() string { return r.what + ": " + r.help }
+
+// refuse enters why the declaration cannot be used.
+func (d *Decl) refuse(err error) {
+	d.Err = err
+	if r := (*refusal)(nil); errors.As(err, &r) {
+		d.Err, d.Help = errors.New(r.what), r.help
+	}
+}
 
 // Resolve finds the declaration of the function value fn. nb may be nil. The
 // errors are in words for the user and say what to write instead.
