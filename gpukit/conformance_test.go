@@ -3,11 +3,13 @@ package gpukit
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"reflect"
 	"testing"
 
 	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/simt"
 )
 
 // The functions that are compared with themselves as compiled Go. A product
@@ -149,6 +151,7 @@ func constant7() float64 { return 7 }
 
 var conformance = []any{
 	sq, dist, mandelbrot, gcd, isPrime, grade, search, wrap8, bitmix, mixed, fahrenheit, newton, useParts,
+	simt.UniformFloat64, bits.OnesCount64, bits.RotateLeft32,
 	math.Sin, math.Atan2, math.Sqrt, math.Pow, math.Float64bits, math.IsNaN, math.Max, math.Hypot,
 }
 

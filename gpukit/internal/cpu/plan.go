@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -613,7 +614,7 @@ func (p *planner) operation(code *[]inst, fr *frameInfo, in *ir.Instr, define fu
 		x.t = uint8(args[1].t)
 		x.run = selections[x.t]
 		args[0], args[1], args[2] = args[1], args[2], args[0]
-	case op == ir.OpNeg || op == ir.OpNot:
+	case op.Row().Args == 1:
 		x.run = unaries[in.Op][t]
 	default:
 		forms := &binaries[in.Op][t]
@@ -632,6 +633,9 @@ func (p *planner) operation(code *[]inst, fr *frameInfo, in *ir.Instr, define fu
 			spread(1)
 			x.run = forms.vv
 		}
+	}
+	if x.run == nil {
+		panic(fmt.Sprintf("cpu: internal error: no loop for %v of %v", in.Op, t))
 	}
 	x.check = in.MayFault(p.f) && !guarded
 	for i := range vals {

@@ -2,8 +2,10 @@ package frontend
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"go/ast"
+	"go/parser"
 	"go/printer"
 	"go/token"
 	"go/types"
@@ -150,11 +152,15 @@ func Compile(in Input) (p *Program, err error) {
 	return c.program(reach)
 }
 
-// CompileMath compiles a function of package math or math/bits itself, e.g.
-// "math.Sin" or "math/bits.Len64". The error is Diagnostics.
+// CompileMath compiles a function of the library itself, e.g. "math.Sin",
+// "math/bits.Len64" or "gpunotes/gpukit/simt.UniformFloat64". The error is
+// Diagnostics.
 func CompileMath(name string) (*Program, error) {
 	dot := strings.LastIndex(name, ".")
 	path, short := name[:max(dot, 0)], name[dot+1:]
+	if path == simtPath {
+		return compileSimt(short)
+	}
 	fns := libFuncs(path)[short]
 	if fns == nil {
 		return nil, Diagnostics{{Code: CodePackage, Message: name + " is not a function that kernels can call",
@@ -177,6 +183,33 @@ func CompileMath(name string) (*Program, error) {
 	}
 	b.Yield(out...)
 	return p, ir.Verify(p.Func)
+}
+
+// compileSimt compiles a function that calls one of package simt and does
+// nothing else.
+func compileSimt(name string) (*Program, error) {
+	fn, ok := simtPackage().Scope().Lookup(name).(*types.Func)
+	if !ok {
+		return nil, Diagnostics{{Code: CodePackage, Message: "package simt has no function " + name}}
+	}
+	sig := fn.Signature()
+	names := make([]string, sig.Params().Len())
+	params := make([]string, len(names))
+	for i := range names {
+		names[i] = cmp.Or(sig.Params().At(i).Name(), fmt.Sprintf("x%d", i))
+		params[i] = names[i] + " " + types.TypeString(sig.Params().At(i).Type(), (*types.Package).Name)
+	}
+	results := make([]string, sig.Results().Len())
+	for i := range results {
+		results[i] = types.TypeString(sig.Results().At(i).Type(), (*types.Package).Name)
+	}
+	text := fmt.Sprintf("package simt\nfunc %s(%s) (%s) { return simt.%[1]s(%[4]s) }", name, strings.Join(params, ", "), strings.Join(results, ", "), strings.Join(names, ", "))
+	fset := token.NewFileSet()
+	file, err := parser.ParseFile(fset, "simt."+name, text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	return Compile(Input{Decl: file.Decls[0].(*ast.FuncDecl), Text: text, Fset: fset, Imports: map[string]string{"simt": simtPath}})
 }
 
 // compiler is one run of Compile.
@@ -328,6 +361,9 @@ func (c *compiler) key(reach []*item) string {
 func (c *compiler) keyOf(it *item) string {
 	if it.global != nil {
 		return fmt.Sprintf("var %s %v\n", it.name, it.global.Type())
+	}
+	if it.node == nil { // refused, and named only by what nobody uses
+		return ""
 	}
 	text := it.decl.Text
 	if text == "" {

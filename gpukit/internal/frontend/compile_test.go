@@ -280,3 +280,11 @@ func BenchmarkDist(b *testing.B) {
 		}
 	}
 }
+
+// A constant of the group that nobody uses depends on what is refused.
+func TestUnusedConstantOfARefusedVariable(t *testing.T) {
+	p := parse(t, "f.go", "package p\nvar x = 2\nconst ( mask = 1 << x - 1; freezing = 273.15 )\nfunc f(c float64) float64 { return c + freezing }")
+	if _, err := Compile(p.input("f")); err != nil && strings.Contains(err.Error(), "internal error") {
+		t.Errorf("want the constant's fault, got %v", err)
+	}
+}

@@ -173,7 +173,7 @@ func (op Op) Row() *OpRow { return &opTable[op] }
 
 // String returns the name of op as printed in IR text.
 func (op Op) String() string {
-	if op < NumOps {
+	if op < NumOps && opTable[op].Name != "" {
 		return opTable[op].Name
 	}
 	return fmt.Sprintf("Op(%d)", uint8(op))

@@ -184,9 +184,12 @@ func splitSymbol(full string) (pkg string, parts []string) {
 	return pkg, strings.Split(name[slash+dot+1:], ".")
 }
 
-// builtin returns "math.Sin" for a function of math or math/bits.
+// simtPath is the package whose functions the front end knows itself.
+const simtPath = "gpunotes/gpukit/simt"
+
+// builtin returns "math.Sin" for a function of math, math/bits or simt.
 func (s symbol) builtin() string {
-	if (s.pkg == "math" || s.pkg == "math/bits") && len(s.parts) == 1 && ast.IsExported(s.parts[0]) {
+	if (s.pkg == "math" || s.pkg == "math/bits" || s.pkg == simtPath) && len(s.parts) == 1 && ast.IsExported(s.parts[0]) {
 		return s.pkg + "." + s.parts[0]
 	}
 	return ""

@@ -30,7 +30,7 @@ var fset = token.NewFileSet()
 // Func is a function whose source was found.
 type Func struct {
 	Name       string            // as the user knows it; of a literal, the variable it is assigned to
-	Builtin    string            // "math.Sin": a function of math or math/bits, which needs no source; Decl is then nil
+	Builtin    string            // "math.Sin": a function of math, math/bits or gpukit/simt, which needs no source; Decl is then nil
 	Package    string            // import path; "" in a notebook
 	Decl       *ast.FuncDecl     // a literal is presented as a declaration with the same positions
 	Fset       *token.FileSet    // prints positions as "cell 3:4:7" or "file.go:12:3"
