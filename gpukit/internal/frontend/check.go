@@ -191,7 +191,7 @@ func (c *compiler) undefinedHelp(it *item, name string) string {
 	if c.in.Notebook {
 		return "run the cell that declares " + name + " first, or pass it as an argument"
 	}
-	return "declare " + name + " in this package, import its package, or pass it as an argument"
+	return "declare " + name + " in this package (if it is: the file must be where the program was built), import its package, or pass it as an argument"
 }
 
 // calleePlace says where the function is declared whose call is at pos: it may

@@ -309,11 +309,10 @@ var programPath = sync.OnceValue(func() string {
 
 // pkg is the parsed sources of one package, as one file of it sees them.
 type pkg struct {
-	path    string // import path
-	file    *goFile
-	byName  map[string][]*object
-	files   func() []*ast.File // all of them, tests included
-	missing func() []string    // files with code of the package that are not there any more
+	path   string // import path
+	file   *goFile
+	byName map[string][]*object
+	files  func() []*ast.File // all of them, tests included
 	// strict asks for more than plausible lines: the source is newer than the program.
 	strict bool
 }
@@ -388,7 +387,7 @@ func (s symbol) onDisk() (*pkg, error) {
 	st, err := os.Stat(s.file)
 	if !filepath.IsAbs(s.file) || err != nil {
 		if _, gone := os.Stat(dir); filepath.IsAbs(s.file) && gone == nil && errors.Is(err, fs.ErrNotExist) {
-			return nil, missingFiles([]string{s.file}, s.full)
+			return nil, missingFile(s.file, s.full)
 		}
 		return nil, fmt.Errorf("the source of %s is needed, but %s is not on this machine: put the package's sources into the program "+
 			"with //go:embed *.go and register them with gpukit.EmbedSource", s.full, s.file)
@@ -402,7 +401,6 @@ func (s symbol) onDisk() (*pkg, error) {
 	}
 	own := *p
 	own.strict = !executable.built.IsZero() && st.ModTime().After(executable.built)
-	own.missing = sync.OnceValue(func() []string { return s.missing(dir) })
 	return &own, nil
 }
 
@@ -412,42 +410,11 @@ func moduleCache(dir string) bool {
 	return strings.Contains(filepath.ToSlash(dir), "/pkg/mod/") && strings.Contains(dir, "@v")
 }
 
-// missingFiles is the error for source files that were there at build time;
-// name is what is declared in one of them.
-func missingFiles(files []string, name string) *refusal {
-	return &refusal{fmt.Sprintf("the source of %s is needed, but %s is missing", name, strings.Join(files, ", ")),
+// missingFile is the error for a source file that was there at build time; name
+// is what is declared in it.
+func missingFile(file, name string) *refusal {
+	return &refusal{fmt.Sprintf("the source of %s is needed, but %s is missing", name, file),
 		"restore the file, or build and start the program again"}
-}
-
-// missing lists the files of the directory that the binary has code of, in the
-// package of s, and that are gone. The linker puts the code of a package in one
-// piece, so it is found around s.
-func (s symbol) missing(dir string) (gone []string) {
-	const step, most = 16, 1 << 18 // functions begin at multiples of 16 bytes nearly everywhere
-	seen := map[string]bool{}
-	// own reports whether pc may be in a function of the package.
-	own := func(pc uintptr) bool {
-		fr, _ := runtime.CallersFrames([]uintptr{pc + 1}).Next()
-		if p, _ := splitSymbol(fr.Function); p != s.pkg {
-			return fr.Func == nil && fr.Function != "" // or inlined into one
-		}
-		if seen[fr.File] {
-			return true
-		}
-		seen[fr.File] = true
-		if d, base := filepath.Split(fr.File); d == dir && strings.HasSuffix(base, ".go") {
-			if _, err := os.Stat(fr.File); errors.Is(err, fs.ErrNotExist) {
-				gone = append(gone, fr.File)
-			}
-		}
-		return true
-	}
-	for n, pc := 0, s.pc; n < most && own(pc); n, pc = n+1, pc+step {
-	}
-	for n, pc := 0, s.pc-step; n < most && own(pc); n, pc = n+1, pc-step {
-	}
-	slices.Sort(gone)
-	return gone
 }
 
 // buildContext selects files as the build of this program did.
@@ -627,12 +594,7 @@ type fileScope struct {
 func (s fileScope) Lookup(name string) (Decl, bool) {
 	all := s.p.byName[name]
 	if len(all) == 0 || name == "_" {
-		if name == "_" || predeclared[name] || s.file == nil || s.file.imports[name] != "" || s.p.missing == nil || len(s.p.missing()) == 0 {
-			return Decl{}, false
-		}
-		d := Decl{Name: name, Package: s.p.path}
-		d.refuse(missingFiles(s.p.missing(), name))
-		return d, true
+		return Decl{}, false
 	}
 	o := all[0]
 	if len(all) > 1 {
