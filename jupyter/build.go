@@ -45,8 +45,18 @@ type module struct {
 
 // sourceRoot finds the module gpunotes around the current directory.
 func sourceRoot() (string, error) {
-	out, err := goTool("", "list", "-m", "-json")
+	here, err := os.Getwd()
 	if err != nil {
+		return "", err
+	}
+	out, err := goTool("", "env", "GOMOD")
+	if err != nil {
+		return "", err
+	}
+	if mod := strings.TrimSpace(string(out)); mod == "" || mod == os.DevNull {
+		return "", fmt.Errorf("%s is not inside the source of gpunotes, which is needed here: cd into it first", here)
+	}
+	if out, err = goTool("", "list", "-m", "-json"); err != nil {
 		return "", err
 	}
 	var m module
@@ -54,7 +64,7 @@ func sourceRoot() (string, error) {
 		return "", err
 	}
 	if m.Path != "gpunotes" || m.Dir == "" {
-		return "", fmt.Errorf("the current directory belongs to the module %q: run this inside the source of gpunotes", m.Path)
+		return "", fmt.Errorf("%s belongs to the module %q: cd into the source of gpunotes first", here, m.Path)
 	}
 	return m.Dir, nil
 }

@@ -44,21 +44,34 @@ func examine(p place) []problem {
 		return []problem{{fmt.Sprintf(format, args...), again}}
 	}
 	if !exists(dir) {
-		return one("the kernel %q is not installed in %s", p.name, filepath.Dir(dir))
+		list := one("the kernel %q is not installed in %s", p.name, filepath.Dir(dir))
+		for _, o := range installed(p, os.Getenv) {
+			list[0].cure += fmt.Sprintf("; or look at the one in %s: %s", o.dir(), o.command("doctor"))
+		}
+		return list
 	}
 	s, err := readSpec(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []problem{{fmt.Sprintf("%s has no kernel.json", dir), fmt.Sprintf("remove that directory, then %s", again)}}
+		return []problem{{fmt.Sprintf("%s has no kernel.json", dir), fmt.Sprintf("rm -r %s, then %s", quote(dir), again)}}
 	case errors.Is(err, fs.ErrPermission):
 		return []problem{{fmt.Sprintf("you may not read %s", filepath.Join(dir, "kernel.json")), "chmod -R u+rwX " + quote(dir)}}
 	case err != nil:
-		return []problem{{err.Error(), fmt.Sprintf("remove %s, then %s", dir, again)}}
+		return []problem{{err.Error(), fmt.Sprintf("rm -r %s, then %s", quote(dir), again)}}
+	case s.Metadata.Mark == nil && len(s.Argv) == 0:
+		return []problem{{
+			fmt.Sprintf("%s starts nothing and does not say whose it is", filepath.Join(dir, "kernel.json")),
+			fmt.Sprintf("if you do not need it, rm -r %s, then %s", quote(dir), again),
+		}}
 	case s.Metadata.Mark == nil:
-		return []problem{{fmt.Sprintf("%s belongs to another kernel (%q), not to gpunotes", dir, s.DisplayName), "install under another name with --as NAME, or remove that one"}}
+		whose := s.DisplayName
+		if whose == "" {
+			whose = s.Argv[0]
+		}
+		return []problem{{fmt.Sprintf("%s belongs to another kernel (%q), not to gpunotes", dir, whose), "install under another name with --as NAME, or remove that one"}}
 	}
 	var list []problem
-	want := newSpec(*s.Metadata.Mark)
+	want := newSpec(*s.Metadata.Mark, p.name)
 	if !slices.Equal(s.Argv, want.Argv) {
 		list = append(list, one("kernel.json starts %q instead of %q", s.Argv, want.Argv)...)
 	}
@@ -85,6 +98,35 @@ func examine(p place) []problem {
 		return append(list, one("the kernel program does not work: %v", err)...)
 	case c.Build != s.Metadata.Mark.Build:
 		list = append(list, one("kernel.json and the program in %s are from two different builds", dir)...)
+	}
+	return list
+}
+
+// installed lists our kernels elsewhere: under other names, and in the user's own
+// directory or the active environment.
+func installed(p place, getenv func(string) string) (list []place) {
+	homes := []place{p}
+	if user, err := choosePlace("", true, p.name, getenv); err == nil {
+		homes = append(homes, user)
+	}
+	if getenv("VIRTUAL_ENV") != "" {
+		if env, err := choosePlace(getenv("VIRTUAL_ENV"), false, p.name, getenv); err == nil {
+			homes = append(homes, env)
+		}
+	}
+	seen := map[string]bool{p.dir(): true}
+	for _, home := range homes {
+		entries, err := os.ReadDir(filepath.Join(home.data, "kernels"))
+		if err != nil {
+			continue // none there
+		}
+		for _, e := range entries {
+			o := home.named(e.Name())
+			if s, err := readSpec(o.dir()); err == nil && s.Metadata.Mark != nil && !seen[o.dir()] {
+				seen[o.dir()] = true
+				list = append(list, o)
+			}
+		}
 	}
 	return list
 }

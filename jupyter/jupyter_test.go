@@ -53,8 +53,8 @@ func TestChoosePlace(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || p.dir() != filepath.FromSlash(c.dir) || p.flags != c.flags {
-			t.Errorf("%q %v %q: %s %q (%v), want %s %q", c.prefix, c.user, c.name, p.dir(), p.flags, err, c.dir, c.flags)
+		if err != nil || p.dir() != filepath.FromSlash(c.dir) || p.flags() != c.flags {
+			t.Errorf("%q %v %q: %s %q (%v), want %s %q", c.prefix, c.user, c.name, p.dir(), p.flags(), err, c.dir, c.flags)
 		}
 	}
 }
@@ -244,7 +244,11 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 		what, cure string
 	}{
 		{"missing", os.RemoveAll, "is not installed", "go run ./jupyter install --prefix"},
-		{"no kernel.json", func(d string) error { return os.Remove(filepath.Join(d, "kernel.json")) }, "no kernel.json", "install"},
+		{"no kernel.json", func(d string) error { return os.Remove(filepath.Join(d, "kernel.json")) }, "no kernel.json", "/share/jupyter/kernels/gpunotes, then go run ./jupyter install --prefix"},
+		{"empty", func(d string) error { return os.WriteFile(filepath.Join(d, "kernel.json"), []byte("{}"), 0o644) }, "does not say whose", "rm -r "},
+		{"nameless", func(d string) error {
+			return os.WriteFile(filepath.Join(d, "kernel.json"), []byte(`{"argv":["thing"]}`), 0o644)
+		}, `another kernel ("thing")`, "--as"},
 		{"not JSON", edit("{", "["), "not valid JSON", "install"},
 		{"not ours", edit(`"gpunotes": {`, `"x": {`), "another kernel", "--as"},
 		{"argv", edit("{resource_dir}/gophernotes", "/gone/gophernotes"), "/gone/gophernotes", "install"},
@@ -397,6 +401,66 @@ func TestAssemble(t *testing.T) {
 	}
 }
 
+func TestNamesOfOtherKernels(t *testing.T) {
+	for name, taken := range map[string]bool{
+		"python3": true, "python3.12": true, "ir": true, "julia-1.10": true, "bash": true, "gonb": true, ".net-csharp": true, "xcpp17": true,
+		"gpunotes": false, "gophernotes": false, "go": false, "mine": false, "python-for-go": false, "irene": false,
+	} {
+		p := at(t).named(name)
+		err := install(p, fake(good), io.Discard)
+		if (err != nil) != taken {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if taken {
+			if exists(p.dir()) {
+				t.Errorf("%s was installed", name)
+			}
+			continue
+		}
+		s, err := readSpec(p.dir())
+		if err != nil || name != "gpunotes" && !strings.Contains(s.DisplayName, name) || !strings.HasPrefix(s.DisplayName, "Go (gpunotes") {
+			t.Errorf("%s: %q %v", name, s.DisplayName, err)
+		}
+	}
+	// One that we made under such a name long ago can be renewed.
+	p := at(t)
+	mustInstall(t, p)
+	if err := os.Rename(p.dir(), p.named("python3").dir()); err != nil {
+		t.Fatal(err)
+	}
+	mustInstall(t, p.named("python3"))
+}
+
+func TestDoctorKnowsOurOtherKernels(t *testing.T) {
+	p, user := at(t), at(t)
+	mustInstall(t, p.named("mine"))
+	mustInstall(t, user)
+	if err := os.MkdirAll(p.named("other").dir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("JUPYTER_DATA_DIR", user.data)
+	t.Setenv("VIRTUAL_ENV", "")
+	x := examine(p)
+	if len(x) != 1 || !strings.Contains(x[0].cure, p.named("mine").command("doctor")) || !strings.Contains(x[0].cure, user.dir()+": go run ./jupyter doctor --user") || strings.Contains(x[0].cure, "other") {
+		t.Error(x)
+	}
+}
+
+func TestOutsideTheSource(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if _, err := sourceRoot(); err == nil || !strings.Contains(err.Error(), "not inside the source of gpunotes") {
+		t.Error(err)
+	}
+	if err := os.WriteFile("go.mod", []byte("module example.com/x\n\ngo 1.21\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := sourceRoot(); err == nil || !strings.Contains(err.Error(), `"example.com/x"`) {
+		t.Error(err)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	for _, c := range []struct {
 		args   []string
@@ -409,6 +473,9 @@ func TestUsage(t *testing.T) {
 		{[]string{"dance", "--prefix", "/x"}, 2, "dance"},
 		{[]string{"install", "--prefix", "/x", "--user"}, 2, "not both"},
 		{[]string{"install", "--help"}, 0, "usage:"},
+		{[]string{"help"}, 0, "usage:"},
+		{[]string{"--help"}, 0, "usage:"},
+		{[]string{"install", "--prefix", t.TempDir(), "--as", "python3"}, 1, "take another name"},
 		{[]string{"uninstall", "--prefix", t.TempDir()}, 1, "no kernel"},
 	} {
 		var out, errs bytes.Buffer

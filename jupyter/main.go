@@ -44,6 +44,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	command := args[0]
+	switch command {
+	case "help", "-h", "-help", "--help":
+		fmt.Fprint(stdout, usage)
+		return 0
+	}
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	prefix := flags.String("prefix", "", "")

@@ -14,14 +14,28 @@ import (
 type place struct {
 	data  string // Jupyter data directory
 	name  string // of the kernelspec
-	flags string // the flags that lead here, for messages
+	where string // the flag that leads to data, for messages
 }
 
 // dir is the directory of the kernelspec.
 func (p place) dir() string { return filepath.Join(p.data, "kernels", p.name) }
 
+// named is the kernelspec of another name beside p.
+func (p place) named(name string) place {
+	p.name = name
+	return p
+}
+
+// flags are the flags that lead here.
+func (p place) flags() string {
+	if p.name == "gpunotes" {
+		return p.where
+	}
+	return strings.TrimSpace(p.where + " --as " + p.name)
+}
+
 func (p place) command(verb string) string {
-	return strings.TrimSpace("go run ./jupyter " + verb + " " + p.flags)
+	return strings.TrimSpace("go run ./jupyter " + verb + " " + p.flags())
 }
 
 var validName = regexp.MustCompile(`^[a-z0-9._-]+$`)
@@ -40,7 +54,7 @@ func choosePlace(prefix string, user bool, name string, getenv func(string) stri
 		if err != nil {
 			return place{}, err
 		}
-		p.data, p.flags = filepath.Join(abs, "share", "jupyter"), "--prefix "+quote(abs)
+		p.data, p.where = filepath.Join(abs, "share", "jupyter"), "--prefix "+quote(abs)
 	case !user && getenv("VIRTUAL_ENV") != "":
 		p.data = filepath.Join(getenv("VIRTUAL_ENV"), "share", "jupyter")
 	default:
@@ -50,11 +64,8 @@ func choosePlace(prefix string, user bool, name string, getenv func(string) stri
 		}
 		p.data = data
 		if user {
-			p.flags = "--user"
+			p.where = "--user"
 		}
-	}
-	if name != "gpunotes" {
-		p.flags = strings.TrimSpace(p.flags + " --as " + name)
 	}
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 )
 
 // spec is what we write into and read from kernel.json.
@@ -29,10 +30,14 @@ type mark struct {
 	Go    string `json:"go"`    // version of the compiler
 }
 
-func newSpec(m mark) spec {
+func newSpec(m mark, name string) spec {
+	display := "Go (gpunotes)"
+	if name != "gpunotes" {
+		display = fmt.Sprintf("Go (gpunotes, as %s)", name) // the list in Jupyter shows nothing else
+	}
 	return spec{
 		Argv:          []string{"{resource_dir}/gophernotes", "{connection_file}"},
-		DisplayName:   "Go (gpunotes)",
+		DisplayName:   display,
 		Language:      "go",
 		InterruptMode: "message",
 		Metadata:      metadata{&m},
@@ -64,6 +69,10 @@ func foreign(dir string) error {
 	return fmt.Errorf("%s was not made by gpunotes (%s), so it stays as it is; if you do not need it, remove it yourself", dir, why)
 }
 
+// others are the names of widely used kernels. A kernelspec that we put into one
+// directory of Jupyter would hide theirs in another.
+var others = regexp.MustCompile(`^(python|ipython|pypy|xpython|ir|xr|julia|bash|zsh|sh|powershell|rust|evcxr|gonb|lgo|deno|javascript|typescript|tslab|jslab|xcpp|xc|cling|java|ijava|jjava|rapaio|kotlin|scala|almond|spylon|sparkmagic|pyspark|ruby|perl|php|lua|xlua|octave|matlab|sagemath|maxima|sql|xsqlite|dotnet|csharp|\.net-.*|haskell|ihaskell|ocaml|clojure|elixir|fortran|nim|swift|wolframlanguage)[-_]?[0-9.]*$`)
+
 // builder makes the kernel program at path binary.
 type builder func(binary string, progress io.Writer) (mark, error)
 
@@ -75,6 +84,8 @@ func install(p place, build builder, progress io.Writer) error {
 		if err := foreign(dir); err != nil {
 			return err
 		}
+	} else if others.MatchString(p.name) {
+		return fmt.Errorf("--as %s: notebooks made for the kernel %[1]q would open in this one; take another name", p.name)
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err
@@ -97,7 +108,7 @@ func install(p place, build builder, progress io.Writer) error {
 	if _, err := selfcheck(binary); err != nil {
 		return fmt.Errorf("the new kernel does not work, the old one is kept: %w", err)
 	}
-	data, err := json.MarshalIndent(newSpec(m), "", "  ")
+	data, err := json.MarshalIndent(newSpec(m, p.name), "", "  ")
 	if err != nil {
 		return err
 	}

@@ -136,6 +136,10 @@ func (k *kernel) special(s cell.Special, code string) *cell.Error {
 			evalSpecialCommand(k.gn.ir, OutErr{os.Stdout, os.Stderr}, s.Text)
 		case word[0] == '$':
 			return k.command(strings.Fields(s.Text[1:]))
+		case word == cell.ExpectError && s.Text != word:
+			return &cell.Error{Name: "SpecialError", Message: fmt.Sprintf("%s takes no argument; write it alone on the first line", word)}
+		case word == cell.ExpectError:
+			return &cell.Error{Name: "SpecialError", Message: fmt.Sprintf("%s must be the first line of the cell", word)}
 		default:
 			return &cell.Error{Name: "SpecialError", Message: fmt.Sprintf("unknown special line %q; %%help lists them", s.Text)}
 		}

@@ -53,7 +53,12 @@ func newKernel() *kernel {
 	k := &kernel{shown: map[string]bool{}, arrived: make(chan struct{}, 1)}
 	k.session = cell.NewSession(
 		func(n, line int, text string) error { return k.notebook.Record(n, line, text) },
-		func(text string) { k.stream(StreamStderr, text+"\n") },
+		func(text string) {
+			if k.err != nil {
+				k.flush() // what was printed before the remark stands above it
+			}
+			k.stream(StreamStderr, text+"\n")
+		},
 	)
 	k.notebook = host.NewNotebook(func(name string) (reflect.Value, bool) { return k.session.Lookup(name) })
 	host.Attach(host.Host{Source: k.notebook, Interrupted: k.session.Interrupted, Update: k.update})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sort"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/cosmos72/gomacro/imports"
 
 	_ "gpunotes/jupyter/bindings"
+	"gpunotes/jupyter/cell"
 )
 
 const (
@@ -40,6 +42,10 @@ func main() {
 	case "--selfcheck":
 		os.Exit(selfcheck())
 	default:
+		if os.Getenv("GOMEMLIMIT") == "" {
+			// Else the collector lets the heap double where there is no room for that.
+			debug.SetMemoryLimit(cell.Memory() / 10 * 9)
+		}
 		if err := serve(os.Args[1]); err != nil {
 			fmt.Fprintln(os.Stderr, "gpunotes kernel:", err)
 			os.Exit(1)

@@ -14,6 +14,7 @@ import (
 
 	basereflect "github.com/cosmos72/gomacro/base/reflect"
 	"github.com/cosmos72/gomacro/xreflect"
+	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/plot/vg"
 
 	"gpunotes/jupyter/cell"
@@ -107,6 +108,7 @@ func (k *kernel) update(id, html string) error {
 	kind := "update_display_data"
 	if first {
 		kind = "display_data"
+		k.flush() // what was printed before it stands above it
 	}
 	return r.Publish(kind, map[string]interface{}{
 		"data":      map[string]string{MIMETypeHTML: html, MIMETypeText: "(HTML)"},
@@ -229,12 +231,19 @@ func (k *kernel) text(vals []interface{}, types []xreflect.Type) string {
 		if r := reflect.ValueOf(v); r.Kind() == reflect.Ptr && r.IsNil() {
 			continue
 		}
-		switch v.(type) {
+		switch x := v.(type) {
 		case fmt.Formatter, error:
+			continue
+		case mat.Matrix:
+			args[i] = matrixText(x)
 			continue
 		case fmt.Stringer:
 			// Called here and not by fmt, which would hide its panic.
 			args[i] = v.(fmt.Stringer).String()
+			continue
+		}
+		if list := reflect.ValueOf(v); isRecords(list.Type()) {
+			args[i] = recordsText(list)
 			continue
 		}
 		if types[i].Implements(k.stringer) {
@@ -249,6 +258,45 @@ func (k *kernel) text(vals []interface{}, types []xreflect.Type) string {
 		s = strings.ToValidUTF8(s[:maxText], "") + fmt.Sprintf(" ... (%d more bytes; use fmt.Println to see all)", len(s)-maxText)
 	}
 	return s
+}
+
+// maxCorner is how many rows and columns of a big matrix are shown on each side.
+const maxCorner = 5
+
+// matrixText prints a matrix of gonum as a table.
+func matrixText(m mat.Matrix) string {
+	rows, cols := m.Dims()
+	if rows == 0 || cols == 0 {
+		return fmt.Sprintf("%T %dx%d", m, rows, cols)
+	}
+	opts := []mat.FormatOption{mat.Squeeze()}
+	if rows > 2*maxCorner+1 || cols > 2*maxCorner+1 {
+		opts = append(opts, mat.Excerpt(maxCorner))
+	}
+	return fmt.Sprint(mat.Formatted(m, opts...))
+}
+
+var stringerType = reflect.TypeOf((*fmt.Stringer)(nil)).Elem()
+
+// isRecords reports whether t is a list of structs that say themselves how they look.
+func isRecords(t reflect.Type) bool {
+	if t.Kind() != reflect.Slice && t.Kind() != reflect.Array {
+		return false
+	}
+	e := t.Elem()
+	return e.Implements(stringerType) && (e.Kind() == reflect.Struct || e.Kind() == reflect.Ptr && e.Elem().Kind() == reflect.Struct)
+}
+
+// recordsText prints such a list one a line.
+func recordsText(list reflect.Value) string {
+	var b strings.Builder
+	for i := 0; i < list.Len() && b.Len() <= maxText; i++ {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprint(&b, list.Index(i).Interface())
+	}
+	return b.String()
 }
 
 func drawPlot(p plotWriter) ([]byte, error) {

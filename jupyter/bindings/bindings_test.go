@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"sort"
 	"strings"
 	"testing"
@@ -86,16 +87,26 @@ func (c cells) checks(t *testing.T, table []check) {
 	}
 }
 
+var registers = regexp.MustCompile(`imports\.Packages\["(.+)"\] = `)
+
 // boundPaths are the packages that this package registers.
-func boundPaths() []string {
+func boundPaths(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("*_bindings.go")
+	if err != nil {
+		t.Fatal(err)
+	}
 	var paths []string
-	for path := range imports.Packages {
-		if path == kinds || path == kindsNoName {
-			continue
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if strings.HasPrefix(path, "gpunotes/") || strings.HasPrefix(path, "gonum.org/") {
-			paths = append(paths, path)
+		m := registers.FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("%s registers nothing", f)
 		}
+		paths = append(paths, string(m[1]))
 	}
 	sort.Strings(paths)
 	return paths
@@ -103,7 +114,7 @@ func boundPaths() []string {
 
 // Every name of every bound package can be used in a cell.
 func TestEveryName(t *testing.T) {
-	paths := boundPaths()
+	paths := boundPaths(t)
 	for _, must := range []string{"gpunotes/gpukit", "gpunotes/plots", "gonum.org/v1/plot", "gonum.org/v1/gonum/mat"} {
 		if i := sort.SearchStrings(paths, must); i == len(paths) || paths[i] != must {
 			t.Errorf("%s is not bound", must)
@@ -140,7 +151,7 @@ func TestEveryName(t *testing.T) {
 
 // Every method that compiled Go has on a bound type is found by the interpreter under its own name.
 func TestEveryMethod(t *testing.T) {
-	for _, path := range append(boundPaths(), kinds) {
+	for _, path := range append(boundPaths(t), kinds) {
 		c := newCells()
 		c.do(t, fmt.Sprintf("import x %q", path))
 		for name, rt := range imports.Packages[path].Types {
@@ -424,4 +435,27 @@ func TestStandardLibraryPromotedMethods(t *testing.T) {
 	c.do(t, `import ("archive/zip"; "bytes"; "io/ioutil")`, `var b bytes.Buffer`, `w := zip.NewWriter(&b)`, `f, _ := w.Create("a")`, `f.Write([]byte("hi"))`, `w.Close()`,
 		`r, _ := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))`, `rc, _ := r.File[0].Open()`, `text, _ := ioutil.ReadAll(rc)`)
 	c.checks(t, []check{{`string(text)`, "hi string"}, {`r.File[0].FileInfo().Size()`, "2 int64"}})
+}
+
+// What the standard library has gained since gomacro's own bindings, and what it always had.
+func TestStandardLibraryIsCurrent(t *testing.T) {
+	c := newCells()
+	c.do(t, `import ("errors"; "math"; "os"; "strings"; "sync/atomic"; "time"; "bytes"; "fmt"; "sort")`)
+	c.checks(t, []check{
+		{"math.FMA(2, 3, 4)", "10 float64"},
+		{"math.RoundToEven(2.5)", "2 float64"},
+		{"math.MaxInt64 == 1<<63 - 1 && math.MaxUint32 == 1<<32 - 1", "true bool"},
+		{`strings.ContainsAny("a=b", "=")`, "true bool"},
+		{`errors.Join(errors.New("a"), errors.New("b")).Error()`, "a\nb string"},
+		{"time.UnixMilli(1500).UTC().UnixMilli()", "1500 int64"},
+		{"n := new(atomic.Int64); n.Add(40); n.Add(2)", "42 int64"},
+		{`string(bytes.ToUpper([]byte("x")))`, "X string"},
+		{`type T struct{ X int }; func (t T) String() string { return "T!" }; fmt.Stringer(T{1}).String()`, "T! string"},
+		{"s := []int{3, 1, 2}; sort.Sort(sort.Reverse(sort.IntSlice(s))); s", "[3 2 1] []int"},
+	})
+	for _, path := range []string{"math", "os", "strings"} {
+		if len(imports.Packages[path].Wrappers) > 0 {
+			t.Errorf("%s has Wrappers", path)
+		}
+	}
 }

@@ -160,8 +160,29 @@ func unpacks(node ast.Node) bool {
 	return false
 }
 
-// isReceive reports whether node is <-ch, which gomacro always gives a second
-// result.
+// hasOK reports whether node is <-ch, m[k] or x.(T), which gomacro always gives a
+// second result.
+func hasOK(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.ParenExpr:
+		return hasOK(n.X)
+	case *ast.IndexExpr:
+		return true
+	}
+	return isReceive(node) || isAssertion(node)
+}
+
+func isAssertion(node ast.Node) bool {
+	switch n := node.(type) {
+	case *ast.ParenExpr:
+		return isAssertion(n.X)
+	case *ast.TypeAssertExpr:
+		return true
+	}
+	return false
+}
+
+// isReceive reports whether node is <-ch.
 func isReceive(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.ParenExpr:

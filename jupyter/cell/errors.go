@@ -66,7 +66,7 @@ func Caught(r any) *Error {
 	case base.Signal:
 		return interruptedError()
 	case runtime.Error:
-		return &Error{Name: "Panic", Message: r.Error()}
+		return &Error{Name: "Panic", Message: runtimeText(r.Error())}
 	case *reflect.ValueError:
 		if r.Kind == reflect.Invalid {
 			// The interpreter follows pointers by reflection.
@@ -76,7 +76,28 @@ func Caught(r any) *Error {
 	case error:
 		return fromError(r)
 	}
-	return &Error{Name: "Panic", Message: panicText(r)}
+	return &Error{Name: "Panic", Message: runtimeText(panicText(r))}
+}
+
+// runtimeWords say in the words of Go what the interpreter does by reflection.
+var runtimeWords = []struct {
+	inner *regexp.Regexp
+	plain string
+}{
+	{regexp.MustCompile(`^reflect: (slice|array|string) index out of range$`), "index out of range of the $1 (print the index and len to see by how much)"},
+	{regexp.MustCompile(`^reflect\.Value\.Slice3?: (slice|array|string) index out of bounds$`), "bounds out of range of the $1 (print the bounds and cap to see by how much)"},
+	{regexp.MustCompile(`^reflect: Method on nil interface value$`), "method call on a nil interface value"},
+	{regexp.MustCompile(`^reflect\.MakeSlice: (negative len|negative cap|len > cap)$`), "make of a slice: $1"},
+	{regexp.MustCompile(`^interface conversion: interface \{\} is (.+), not (func\(.*)$`), "a name that stood for a $2 was declared again as $1; run the cell of the function that uses it again"},
+}
+
+func runtimeText(msg string) string {
+	for _, w := range runtimeWords {
+		if w.inner.MatchString(msg) {
+			return w.inner.ReplaceAllString(msg, w.plain)
+		}
+	}
+	return msg
 }
 
 func interruptedError() *Error {

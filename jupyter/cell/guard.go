@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/token"
 	"reflect"
+	"strconv"
 	"sync"
 	"time"
 
@@ -54,7 +55,10 @@ func (s *Session) guardProcess() {
 	})
 	imports.Packages[guardPath] = imports.Package{Name: guardName, Binds: map[string]reflect.Value{
 		"Go":        reflect.ValueOf(s.goroutine),
+		"Started":   reflect.ValueOf(s.started),
 		"Recovered": reflect.ValueOf(recovered),
+		"Room":      reflect.ValueOf(room),
+		"Close":     reflect.ValueOf(func(ch interface{}) { reflect.ValueOf(ch).Close() }),
 	}}
 	replace("time", "Sleep", func(d time.Duration) {
 		t := time.NewTimer(d)
@@ -86,6 +90,11 @@ const (
 // builtin is no value that could be handed over (and gomacro cannot start one),
 // so it gets a function around it.
 //
+// Every make of a size that is not small asks room first: Go ends a process
+// that has not the memory.
+//
+// gomacro cannot defer a close, so that calls a function.
+//
 // Every recover passes its result through recovered: a program that recovers
 // in a loop must not recover from the Stop button.
 func (s *Session) guard(src *source, node ast.Node) {
@@ -102,8 +111,21 @@ func (s *Session) guard(src *source, node ast.Node) {
 				inner := *call
 				done[&inner] = true
 				call.Fun, call.Args = ours(call.Pos(), "Recovered"), []ast.Expr{&inner}
+			} else if ok && id.Name == "make" {
+				for i := 1; i < len(call.Args); i++ {
+					if !small(call.Args[i]) {
+						pos, t := call.Args[i].Pos(), call.Args[0]
+						sample := &ast.CallExpr{Fun: &ast.ParenExpr{Lparen: pos, X: t, Rparen: pos}, Lparen: pos, Args: []ast.Expr{&ast.Ident{NamePos: pos, Name: "nil"}}, Rparen: pos}
+						call.Args[i] = &ast.CallExpr{Fun: ours(pos, "Room"), Lparen: pos, Args: []ast.Expr{sample, call.Args[i]}, Rparen: call.Args[i].End()}
+					}
+				}
 			}
 			return true
+		}
+		if d, ok := n.(*ast.DeferStmt); ok {
+			if id, ok := d.Call.Fun.(*ast.Ident); ok && id.Name == "close" && len(d.Call.Args) == 1 {
+				d.Call.Fun = ours(d.Pos(), "Close")
+			}
 		}
 		g, ok := n.(*ast.GoStmt)
 		if !ok {
@@ -121,13 +143,18 @@ func (s *Session) guard(src *source, node ast.Node) {
 		if call.Ellipsis.IsValid() {
 			spread = "true"
 		}
-		where := &ast.BasicLit{ValuePos: call.Pos(), Kind: token.STRING, Value: fmt.Sprintf("\"cell %d, line %d\"", src.cell, line)}
-		g.Call = &ast.CallExpr{
-			Fun:    ours(call.Pos(), "Go"),
-			Lparen: call.Lparen,
-			Args:   append([]ast.Expr{where, &ast.Ident{NamePos: call.Pos(), Name: spread}, call.Fun}, call.Args...),
-			Rparen: call.Rparen,
+		ident := func(name string) ast.Expr { return &ast.Ident{NamePos: call.Pos(), Name: name} }
+		lit := func(kind token.Token, text string) ast.Expr {
+			return &ast.BasicLit{ValuePos: call.Pos(), Kind: kind, Value: text}
 		}
+		called := func(f ast.Expr, args ...ast.Expr) *ast.CallExpr {
+			return &ast.CallExpr{Fun: f, Lparen: call.Lparen, Args: args, Rparen: call.Rparen}
+		}
+		g.Call = called(ours(call.Pos(), "Go"), append([]ast.Expr{
+			called(ours(call.Pos(), "Started"), called(ident(interpName))),
+			lit(token.INT, strconv.Itoa(src.cell)), lit(token.INT, strconv.Itoa(line)), lit(token.STRING, strconv.Quote(src.line(line))),
+			ident(spread), call.Fun,
+		}, call.Args...)...)
 		return true
 	})
 }
@@ -141,37 +168,3 @@ func recovered(v interface{}) interface{} {
 }
 
 var builtin = map[string]bool{"close": true, "copy": true, "delete": true, "panic": true, "print": true, "println": true, "recover": true}
-
-// goroutine calls f in the goroutine it is called in, and reports a panic.
-func (s *Session) goroutine(where string, spread bool, f interface{}, args ...interface{}) {
-	defer func() {
-		if r := recover(); r != nil {
-			s.warn(where + ": panic in a goroutine: " + Caught(r).Message)
-		}
-	}()
-	fv := reflect.ValueOf(f)
-	t := fv.Type()
-	in := make([]reflect.Value, len(args))
-	for i, a := range args {
-		var want reflect.Type
-		switch {
-		case t.IsVariadic() && i >= t.NumIn()-1 && !spread:
-			want = t.In(t.NumIn() - 1).Elem()
-		default:
-			want = t.In(i)
-		}
-		switch v := reflect.ValueOf(a); {
-		case !v.IsValid():
-			in[i] = reflect.Zero(want)
-		case v.Type().AssignableTo(want):
-			in[i] = v
-		default:
-			in[i] = v.Convert(want) // a constant, or a type that the interpreter emulates
-		}
-	}
-	if spread {
-		fv.CallSlice(in)
-	} else {
-		fv.Call(in)
-	}
-}

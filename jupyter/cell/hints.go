@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/cosmos72/gomacro/imports"
@@ -19,7 +20,12 @@ var hints = []struct{ message, source, cure string }{
 	{`cannot range over (.*) <u?int\d*>$`, "", "range over an integer is not in the notebook's dialect (Go 1.17): write for i := 0; i < $1; i++"},
 	{`non-integer slice index: (.*) <\S*int64>$`, "", "write int($1), or declare $1 as int: cells index with int only"},
 	{`non-integer slice index: (.*) <\S*int\d*>$`, "", "write int($1), or declare $1 as int: cells index with int only"},
-	{`not a type: (\w+)\.(\w+) <\*ast\.SelectorExpr>$`, "", "the package $1, as cells see it, has no $2 (names newer than Go 1.17 are missing)"},
+	{`not a type: (\w+)\.(\w+) <\*ast\.SelectorExpr>$`, "", "the package $1, as cells see it, has no $2 (generic functions and types are missing, and in some packages what is newer than Go 1.17)"},
+	{`: (undefined identifier|expected)`, `^\s*![\w./]`, "commands of the operating system begin with $$, at the top of a cell: $$ls"},
+	{`expected (operand|statement), found '%'`, `^\s*%expect-error\b`, "%expect-error must be the first line of the cell"},
+	{`expected (operand|statement), found '%'`, `^\s*%`, "special lines stand at the top of a cell, before any Go; %help lists them"},
+	{`: division by zero$`, "", "integers cannot be divided by 0; for a floating-point x/0, divide by a variable that holds 0"},
+	{`goto label not found: `, "", "cells know no goto to an earlier line: write a for loop"},
 	{`expected '\(', found '\['$`, `^\s*func \w+\[`, "generic functions are not in the notebook's dialect (Go 1.17): write one function for each type"},
 	{`expected '\]', found`, `^\s*type \w+\[`, "generic types are not in the notebook's dialect (Go 1.17): write one type for each case"},
 	{`expected 'IDENT', found '\{'$`, `^\s*func\s*\(`, "at the start of a statement, put a function literal in parentheses: (func() { ... })()"},
@@ -37,8 +43,72 @@ func withHint(msg, line string) string {
 		}
 		return msg + "\n" + string(re.ExpandString(nil, h.cure, msg, m))
 	}
+	if m := unknownName.FindStringSubmatch(msg); m != nil {
+		name := m[1] + m[2]
+		if list := packagesNamed(name); len(list) > 0 && strings.Contains(line, name+".") {
+			return msg + "\nimport it first: import " + strings.Join(list, " or ")
+		}
+	}
 	return msg
 }
+
+var unknownName = regexp.MustCompile(`undefined (?:identifier: (\w+)$|"(\w+)" in )`)
+
+// packagesNamed lists the import paths of the packages that cells call name.
+func packagesNamed(name string) (list []string) {
+	for path, p := range imports.Packages {
+		if p.Name == name || p.Name == "" && path == name {
+			list = append(list, strconv.Quote(path))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// wordings turn the interpreter's inner words into those of Go.
+var wordings = []struct{ inner, plain string }{
+	{`undefined "(\w+)" in (\S+) <\*ast\.\w+>`, "undefined: $1 in $2"},
+	{`not a type: (\w+\.\w+) <\*ast\.SelectorExpr>`, "undefined: $1"},
+	{` <\*ast\.\w+>`, ""},
+	{`untyped constant \{\w+ (.*?)\}`, "constant $1"},
+	{`untyped\.Lit`, "constant"},
+}
+
+var wordingPatterns = func() (list []*regexp.Regexp) {
+	for _, w := range wordings {
+		list = append(list, regexp.MustCompile(w.inner))
+	}
+	return list
+}()
+
+var (
+	callOf     = regexp.MustCompile(`arguments in call to ([\w.]+):`)
+	lastWanted = regexp.MustCompile(`(\n\s*want )(\(.*)\[\]([^,]+\))`)
+)
+
+// plain rewords a message of the interpreter's compiler.
+func (s *Session) plain(msg string) string {
+	for i, re := range wordingPatterns {
+		msg = re.ReplaceAllString(msg, wordings[i].plain)
+	}
+	// gomacro does not say that a function takes any number of arguments.
+	if m := callOf.FindStringSubmatch(msg); m != nil {
+		text, _ := s.declaration(strings.Split(m[1], "."))
+		msg = lastWanted.ReplaceAllStringFunc(msg, func(want string) string {
+			parts := lastWanted.FindStringSubmatch(want)
+			params := parts[2] + "..." + parts[3]
+			// A method of compiled code is listed with its receiver.
+			if strings.Contains(strings.ReplaceAll(text, "interface {}", "interface{}"), strings.TrimPrefix(params, "(")) {
+				return parts[1] + params
+			}
+			return want
+		})
+	}
+	return msg
+}
+
+// generic are the packages of the standard library that are all generic functions.
+var generic = map[string]bool{"cmp": true, "iter": true, "maps": true, "slices": true, "unique": true, "weak": true}
 
 // importHint names the packages that the user may have meant.
 func importHint(path string) string {
@@ -53,5 +123,8 @@ func importHint(path string) string {
 	if len(near) > 0 {
 		return "; did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return "; add it to jupyter/bindings and install the kernel again"
+	if generic[path] {
+		return "; it has generic functions only, which cells cannot call: write a loop"
+	}
+	return "; cells can import what is listed in jupyter/bindings/gen/main.go: add it there, run go generate ./jupyter/bindings, and install the kernel again"
 }

@@ -2,6 +2,8 @@ package cell
 
 import (
 	"fmt"
+	"reflect"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -47,6 +49,21 @@ func (s *Session) Describe(code string, cursor int) (text string, found bool) {
 	if path == nil {
 		return "", false
 	}
+	if text, found = s.declaration(path); !found || len(path) > 1 {
+		return text, found
+	}
+	if v, ok := s.Lookup(path[0]); ok && v.CanInterface() {
+		switch k := v.Kind().String(); {
+		case strings.HasPrefix(k, "int"), strings.HasPrefix(k, "uint"), strings.HasPrefix(k, "float"),
+			strings.HasPrefix(k, "complex"), k == "bool":
+			text += fmt.Sprintf(" = %v", v)
+		}
+	}
+	return text, true
+}
+
+// declaration says what a dotted name was declared as.
+func (s *Session) declaration(path []string) (text string, found bool) {
 	c := s.ir.Comp
 	sym := c.TryResolve(path[0])
 	if sym == nil {
@@ -70,21 +87,20 @@ func (s *Session) Describe(code string, cursor int) (text string, found bool) {
 	if len(path) > 1 {
 		return s.describeMember(sym, path)
 	}
-	text = describe(path[0], &sym.Bind)
-	if v, ok := s.Lookup(path[0]); ok && v.CanInterface() {
-		switch k := v.Kind().String(); {
-		case strings.HasPrefix(k, "int"), strings.HasPrefix(k, "uint"), strings.HasPrefix(k, "float"),
-			strings.HasPrefix(k, "complex"), k == "bool":
-			text += fmt.Sprintf(" = %v", v)
-		}
-	}
-	return text, true
+	return describe(path[0], &sym.Bind), true
 }
+
+// receiverOf is how gomacro begins the type of a method: func (T).(
+var receiverOf = regexp.MustCompile(`^func \([^()]*\)\.\(`)
 
 func (s *Session) describeMember(sym *fast.Symbol, path []string) (string, bool) {
 	t := sym.Bind.Type
 	for i, name := range path[1:] {
 		field, isField, method, isMethod, err := s.ir.Comp.TryLookupFieldOrMethod(t, name)
+		if err == nil && !isField && !isMethod && t.Kind() == reflect.Ptr {
+			// gomacro keeps the methods of a pointer with what it points to.
+			field, isField, method, isMethod, err = s.ir.Comp.TryLookupFieldOrMethod(t.Elem(), name)
+		}
 		last := i == len(path)-2
 		switch {
 		case err != nil:
@@ -94,7 +110,8 @@ func (s *Session) describeMember(sym *fast.Symbol, path []string) (string, bool)
 		case isField:
 			t = field.Type
 		case isMethod && last:
-			return fmt.Sprintf("method %s %v", strings.Join(path, "."), method.Type), true
+			text := receiverOf.ReplaceAllString(fmt.Sprint(method.Type), "func(")
+			return fmt.Sprintf("method %s %s", strings.Join(path, "."), text), true
 		default:
 			return "", false
 		}

@@ -43,6 +43,7 @@ type Session struct {
 	interrupted atomic.Bool
 	tooDeep     atomic.Bool // interrupted because of a recursion without end
 	sleepers    sleepers
+	goroutines  goroutines
 }
 
 // function is the extent of a declared function, to name it in a traceback.
@@ -85,6 +86,7 @@ func NewSession(record func(cell, line int, text string) error, warn func(text s
 	g.Stdout, g.Stderr = io.Discard, io.Discard
 	g.Options &^= base.OptShowPrompt | base.OptTrapPanic
 	s.ir.ImportPackage(guardName, guardPath)
+	s.declareInterp()
 	s.env = s.ir.PrepareEnv()
 	return s
 }
@@ -92,13 +94,15 @@ func NewSession(record func(cell, line int, text string) error, warn func(text s
 // Interp returns the interpreter, to add names to it before the first cell.
 func (s *Session) Interp() *fast.Interp { return s.ir }
 
-// Interrupt stops the running cell as soon as it can; without one it does nothing.
+// Interrupt stops the running cell, and the goroutines that it started, as soon
+// as it can. Without a running cell it stops the goroutines that cells left behind.
 func (s *Session) Interrupt() {
 	if s.running.Load() {
 		s.interrupted.Store(true)
-		s.sleepers.wake()
 		s.ir.Interrupt(nil)
 	}
+	s.goroutines.stop()
+	s.sleepers.wake()
 }
 
 // Interrupted reports whether the running cell has been told to stop.
@@ -127,6 +131,10 @@ func (s *Session) pump(done <-chan struct{}) {
 				s.tooDeep.Store(true)
 				s.ir.Interrupt(nil)
 			}
+			if s.goroutines.crash() != nil {
+				s.sleepers.wake()
+				s.ir.Interrupt(nil)
+			}
 			if !s.interrupted.Load() {
 				continue
 			}
@@ -147,6 +155,7 @@ func (s *Session) pump(done <-chan struct{}) {
 func (s *Session) Guard(f func() *Error) (failed *Error) {
 	s.interrupted.Store(false)
 	s.tooDeep.Store(false)
+	s.goroutines.begin()
 	s.running.Store(true)
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -160,6 +169,9 @@ func (s *Session) Guard(f func() *Error) (failed *Error) {
 		s.running.Store(false)
 		close(done)
 		<-stopped // or it would interrupt the next cell
+		if e := s.goroutines.end(); e != nil && !s.interrupted.Load() && (failed == nil || failed.Interrupted) {
+			failed = e
+		}
 		if failed != nil && failed.Interrupted && s.tooDeep.Load() {
 			failed.Name, failed.Interrupted = "StackOverflow", false
 			failed.Message = fmt.Sprintf("functions call each other more than %d deep: a recursion without end?", maxDepth)
@@ -175,6 +187,9 @@ func (s *Session) Run(cell int, code string) (res Result, failed *Error) {
 		res, failed = s.run(cell, code)
 		return failed
 	})
+	if failed != nil && len(failed.Frames) == 0 {
+		failed.Frames = s.last
+	}
 	return res, failed
 }
 
@@ -190,6 +205,9 @@ func (s *Session) run(cell int, code string) (res Result, failed *Error) {
 		res, failed = s.runChunk(src, c, i == len(chunks)-1)
 		if failed == nil && (s.interrupted.Load() || s.tooDeep.Load()) {
 			failed = interruptedError()
+		}
+		if e := s.goroutines.crash(); e != nil && failed == nil {
+			failed = e
 		}
 		if failed != nil {
 			if s.interrupted.Load() && !failed.Interrupted {
@@ -302,7 +320,14 @@ func (s *Session) runChunk(src *source, c Chunk, last bool) (Result, *Error) {
 	if err := s.record(src.cell, c.Line, c.Text); err != nil {
 		s.warn(fmt.Sprintf("cell %d, line %d: gpukit cannot use this source: %v", src.cell, c.Line, err))
 	}
-	if isReceive(c.Nodes[len(c.Nodes)-1]) && len(values) == 2 {
+	if node := c.Nodes[len(c.Nodes)-1]; len(values) == 2 && hasOK(node) {
+		if ok := values[1].ReflectValue(); isAssertion(node) && ok.Kind() == reflect.Bool && !ok.Bool() {
+			return Result{}, &Error{
+				Name:    "Panic",
+				Message: fmt.Sprintf("interface conversion: the value is not a %v", types[0]),
+				Frames:  s.withTop(src, c, nil),
+			}
+		}
 		values, types = values[:1], types[:1]
 	}
 	if failed := s.untaken(src, c, values, types); failed != nil {
@@ -318,10 +343,20 @@ func (s *Session) runChunk(src *source, c Chunk, last bool) (Result, *Error) {
 type names struct {
 	binds map[string]*fast.Bind
 	types map[string]xreflect.Type
+	// kinds are the Go types behind variables of types declared in cells: gomacro
+	// changes such a type in place when it is declared again.
+	kinds map[string]reflect.Type
 }
 
 func (s *Session) names() names {
-	return names{maps.Clone(s.ir.Comp.Binds), maps.Clone(s.ir.Comp.Types)}
+	c := s.ir.Comp
+	kinds := map[string]reflect.Type{}
+	for name, b := range c.Binds {
+		if isVar(b) && b.Type != nil && b.Type.Named() {
+			kinds[name] = b.Type.ReflectType()
+		}
+	}
+	return names{maps.Clone(c.Binds), maps.Clone(c.Types), kinds}
 }
 
 // restore takes back the new or changed names for which undo holds.
@@ -375,17 +410,70 @@ func (s *Session) compile(src *source, c Chunk) (expr *fast.Expr, failed *Error)
 			failed = s.compileError(src, c, r)
 		}
 	}()
-	switch {
-	case len(c.Nodes) > 1:
-		expr = s.compileDecls(c.Nodes)
-	case unpacks(c.Nodes[0]):
-		s.ir.Comp.Decl(c.Nodes[0].(ast.Decl))
-		expr = s.ir.Comp.Code.AsExpr()
-	default:
-		expr = s.ir.CompileAst(ast2.ToAst(c.Nodes[0]))
+	if failed := refuse(src, c); failed != nil {
+		return nil, failed
 	}
+	expr = s.compileFresh(c)
 	s.ir.PrepareEnv()
 	return expr, nil
+}
+
+func (s *Session) compileNodes(c Chunk) *fast.Expr {
+	switch {
+	case len(c.Nodes) > 1:
+		return s.compileDecls(c.Nodes)
+	case unpacks(c.Nodes[0]):
+		s.ir.Comp.Decl(c.Nodes[0].(ast.Decl))
+		return s.ir.Comp.Code.AsExpr()
+	}
+	return s.ir.CompileAst(ast2.ToAst(c.Nodes[0]))
+}
+
+// refuse finds what gomacro accepts at the top of a cell but cannot mean.
+func refuse(src *source, c Chunk) (failed *Error) {
+	bad := func(n ast.Node, why string) {
+		if failed == nil {
+			line, col := src.position(n.Pos())
+			failed = &Error{
+				Name:    "CompileError",
+				Message: fmt.Sprintf("cell %d:%d:%d: %s", src.cell, line, col, why),
+				Frames:  []Frame{{Cell: src.cell, Line: line, Source: src.line(line)}},
+			}
+		}
+	}
+	if len(c.Nodes) == 1 && isNil(c.Nodes[0]) {
+		bad(c.Nodes[0], "nil alone has no type and no value; write a variable, or give it a type: error(nil)")
+	}
+	for _, n := range c.Nodes {
+		inspect(n, func(n ast.Node) bool {
+			switch n.(type) {
+			case *ast.FuncDecl, *ast.FuncLit:
+				return false
+			case *ast.DeferStmt:
+				bad(n, "no function ends here that defer could wait for; put the call at the end of the cell, or the statements into a function: func() { ... }")
+			}
+			return true
+		})
+	}
+	return failed
+}
+
+func isNil(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.ParenExpr:
+		return isNil(n.X)
+	case *ast.ExprStmt:
+		return isNil(n.X)
+	case *ast.Ident:
+		return n.Name == "nil"
+	}
+	return false
+}
+
+// inspect is ast.Inspect, which does not know the nodes that only gomacro has.
+func inspect(n ast.Node, f func(ast.Node) bool) {
+	defer func() { _ = recover() }()
+	ast.Inspect(n, f)
 }
 
 // compileDecls compiles declarations that may refer to each other in any
@@ -474,12 +562,14 @@ func (s *Session) compileError(src *source, c Chunk, r any) *Error {
 	e.Name = "CompileError"
 	line, ok := placeOf(e.Message)
 	if !ok {
-		if line, _ = src.position(s.ir.Comp.Pos); line == 0 {
-			line = c.firstLine(src)
+		var col int
+		if line, col = src.position(s.ir.Comp.Pos); line == 0 {
+			line, col = src.position(c.Nodes[0].Pos())
 		}
-		e.Message = fmt.Sprintf("cell %d:%d: %s", src.cell, line, e.Message)
+		line, col = max(line, 1), max(col, 1)
+		e.Message = fmt.Sprintf("cell %d:%d:%d: %s", src.cell, line, col, e.Message)
 	}
-	e.Message = withHint(e.Message, src.line(line))
+	e.Message = s.plain(withHint(e.Message, src.line(line)))
 	e.Frames = []Frame{{Cell: src.cell, Line: line, Source: src.line(line)}}
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -34,9 +35,15 @@ func init() {
 		"Two1":  reflect.ValueOf(func(n int) (int, error) { return n, errors.New("second") }),
 		"Must":  reflect.ValueOf(func(n int) int { panic(&BoomError{n}) }),
 		"Print": reflect.ValueOf(func(s string) { kit.printed = append(kit.printed, s) }),
+		"Tools": reflect.ValueOf(&Tools{}),
 		"Poll":  reflect.ValueOf(func() { kit.inside() }),
 	}}
 }
+
+// Tools has methods, as a device of gpukit.
+type Tools struct{}
+
+func (*Tools) Use(f any, args ...any) error { return nil }
 
 type recorded struct {
 	cell, line int
@@ -425,7 +432,7 @@ func TestCompletionsCountCharacters(t *testing.T) {
 
 func TestDescribe(t *testing.T) {
 	s, _ := newSession(t)
-	if _, err := s.Run(1, "alpha := 1.5\nfunc f(x float64) float64 { return x }\ntype P struct { X int }\np := P{3}\nconst c = 2"); err != nil {
+	if _, err := s.Run(1, "alpha := 1.5\nfunc f(x float64) float64 { return x }\ntype P struct { X int }\np := P{3}\nconst c = 2; tl := kit.Tools; pp := &p"); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -438,6 +445,8 @@ func TestDescribe(t *testing.T) {
 		{"fmt.Println(1)", 8, "func fmt.Println"},
 		{"fmt", 1, "package fmt \"fmt\""},
 		{"p.X", 3, "field p.X int"},
+		{"pp.X", 3, "field pp.X int"},
+		{"tl.Use(f)", 4, "method tl.Use func("},
 		{"kit.Two", 7, "func kit.Two func(int) (int, error)"},
 		{"nothing", 3, ""},
 		{"1 + 2", 1, ""},
@@ -465,7 +474,16 @@ func TestHints(t *testing.T) {
 		{"func() {}()", "in parentheses"},
 		{"1, 2", "one value"},
 		{"import \"v2/fmt\"", "did you mean \"fmt\"?"},
-		{"import \"slices\"", "jupyter/bindings"},
+		{"import \"slices\"", "generic functions only"},
+		{"import \"example.com/other\"", "jupyter/bindings/gen/main.go"},
+		{"!ls", "$ls"},
+		{"x := 1\n%expect-error", "must be the first line"},
+		{"x := 1\n%cd /tmp", "at the top of a cell"},
+		{"!pip install numpy", "$ls"},
+		{"bits.Len(3)", "import \"math/bits\""},
+		{"func r() int { return rand.Intn(3) }", "\"crypto/rand\" or \"math/rand\""},
+		{"x := 1.0; x / 0", "variable that holds 0"},
+		{"func back() {\nL:\n\tgoto L\n}", "a for loop"},
 	} {
 		_, err := s.Run(1, c.code)
 		if err == nil || !strings.Contains(err.Message, c.hint) {
@@ -474,27 +492,55 @@ func TestHints(t *testing.T) {
 	}
 }
 
-func TestGoroutinePanicIsReported(t *testing.T) {
+// A panic in a goroutine ends a Go program; here it ends the cell that started
+// it, at once, wherever the cell is by then.
+func TestGoroutinePanicIsAnErrorOfTheCell(t *testing.T) {
 	warned := make(chan string, 10)
 	s := NewSession(nil, func(m string) { warned <- m })
-	for _, c := range []struct{ code, want string }{
-		{"x := 1\ngo (func() { panic(\"alone\") })()", "cell 4, line 2: panic in a goroutine: alone"},
-		{"go func(a int, b ...string) { panic(b[a]) }(1, \"p\", \"q\")", "line 1: panic in a goroutine: q"},
-		{"func f(p *int, e error, x float64) { *p = int(x) }\nfunc g() {\n\tgo f(nil, nil, 3)\n}\ng()", "line 3: panic in a goroutine"},
-		{"func v(xs ...int) { panic(len(xs)) }\ngo v([]int{1, 2, 3}...)", "line 2: panic in a goroutine: 3"},
+	if _, err := s.Run(1, "import \"time\"\nfunc f(p *int, e error, x float64) { *p = int(x) }\nfunc v(xs ...int) { panic(len(xs)) }\nend := make(chan int)\nn := 0"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		code, want string
+		line       int
+	}{
+		{"go (func() { panic(\"alone\") })()\ntime.Sleep(time.Hour)", "alone", 1},
+		{"\ngo (func() { panic(\"alone\") })()\nfor {}", "alone", 2},
+		{"go (func() { defer close(end); panic(\"alone\") })()\n<-end\ntime.Sleep(50*time.Millisecond)\nn = 1", "alone", 1},
+		{"go func(a int, b ...string) { panic(b[a]) }(1, \"p\", \"q\")\ntime.Sleep(time.Hour)", "q", 1},
+		{"func g() {\n\tgo f(nil, nil, 3)\n}\ng()\ntime.Sleep(time.Hour)", "nil pointer", 2},
+		{"go v([]int{1, 2, 3}...)\ntime.Sleep(time.Hour)", "3", 1},
 	} {
-		if _, err := s.Run(4, c.code); err != nil {
-			t.Errorf("%s: %v", c.code, err)
+		start := time.Now()
+		_, err := s.Run(4, c.code)
+		if err == nil || err.Interrupted || !strings.HasPrefix(err.Message, "panic in a goroutine: ") || !strings.Contains(err.Message, c.want) {
+			t.Errorf("%s: %v, want %q", c.code, err, c.want)
 			continue
 		}
-		select {
-		case got := <-warned:
-			if !strings.Contains(got, c.want) {
-				t.Errorf("%s: %q, want %q", c.code, got, c.want)
-			}
-		case <-time.After(5 * time.Second):
-			t.Errorf("%s: nothing reported", c.code)
+		if top := err.Frames[len(err.Frames)-1]; top.Line != c.line || top.Cell != 4 || top.Source == "" {
+			t.Errorf("%s: at %+v, want line %d", c.code, top, c.line)
 		}
+		if d := time.Since(start); d > 2*time.Second {
+			t.Errorf("%s: took %v", c.code, d)
+		}
+		if res, err := s.Run(5, "n"); err != nil || fmt.Sprint(res.Values) != "[0]" {
+			t.Errorf("%s: went on: %v %v", c.code, res.Values, err)
+		}
+	}
+	// After its cell it is a remark, and the later cell is well.
+	if _, err := s.Run(6, "\ngo (func() { time.Sleep(100*time.Millisecond); panic(\"late\") })()"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Run(7, "time.Sleep(300*time.Millisecond)"); err != nil {
+		t.Error(err)
+	}
+	select {
+	case got := <-warned:
+		if got != "cell 6, line 2: panic in a goroutine: late" {
+			t.Error(got)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("nothing reported")
 	}
 	// Arguments are evaluated when the statement runs, and results are as before.
 	res, err := s.Run(5, "ch := make(chan int, 3)\nfor i := 0; i < 3; i++ {\n\tgo (func(n int) { ch <- n })(i)\n}\n<-ch + <-ch + <-ch")
@@ -563,6 +609,235 @@ func TestPartOfAFailedCellIsRecorded(t *testing.T) {
 		t.Error("f stays, but its source is not recorded:", *rec)
 	}
 	if _, err := s.Run(2, "w := f(2)\nw"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInterruptEndsTheGoroutines(t *testing.T) {
+	s := NewSession(nil, func(text string) { t.Error("warning:", text) })
+	if _, err := s.Run(1, "import (\"time\"; \"sync/atomic\")\nvar n int64\nfunc count() {\n\tfor {\n\t\tatomic.AddInt64(&n, 1)\n\t\ttime.Sleep(time.Millisecond)\n\t}\n}"); err != nil {
+		t.Fatal(err)
+	}
+	counts := func() bool {
+		t.Helper()
+		res, err := s.Run(9, "a := atomic.LoadInt64(&n)\nfor i := 0; i < 300 && atomic.LoadInt64(&n) == a; i++ {\n\ttime.Sleep(time.Millisecond)\n}\natomic.LoadInt64(&n) != a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.Values[0].(bool)
+	}
+	if _, err := s.Run(2, "go count()\ngo count()"); err != nil || !counts() {
+		t.Fatal("no goroutine runs:", err)
+	}
+	go func() {
+		time.Sleep(30 * time.Millisecond)
+		s.Interrupt()
+	}()
+	if _, err := s.Run(3, "go count()\nfor {}"); err == nil || !err.Interrupted {
+		t.Error(err)
+	}
+	if !counts() {
+		t.Error("Stop ended the goroutines of an earlier cell")
+	}
+	s.Interrupt() // between cells
+	alive := func() int {
+		s.goroutines.mu.Lock()
+		defer s.goroutines.mu.Unlock()
+		return len(s.goroutines.alive)
+	}
+	for end := time.Now().Add(5 * time.Second); alive() > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if n := alive(); n != 0 || counts() {
+		t.Errorf("Stop between cells left %d goroutines running", n)
+	}
+}
+
+// A variable declared again with another type is another variable: functions
+// that use the old one must not read the new bits.
+func TestRedeclaredVariables(t *testing.T) {
+	types := []struct{ value, shown string }{
+		{"3", "3"}, {"2.5", "2.5"}, {"true", "true"}, {"\"abc\"", "abc"}, {"[]int{1, 2}", "[1 2]"}, {"map[int]int{1: 2}", "map[1:2]"},
+		{"complex(1, 2)", "(1+2i)"}, {"uint8(7)", "7"}, {"float32(1.5)", "1.5"}, {"struct{ X int }{4}", "{4}"}, {"error(nil)", "<nil>"},
+	}
+	for _, form := range []string{"v := %s", "var v = %s", "v, other := %s, 1", "var v, other = %s, 1"} {
+		s, _ := newSession(t)
+		for i, old := range types {
+			for j, now := range types {
+				code := func(text string) string {
+					return regexp.MustCompile(`\bv\b`).ReplaceAllString(text, fmt.Sprintf("v%d_%d", i, j))
+				}
+				if _, err := s.Run(1, code(fmt.Sprintf(form, old.value)+"\nuse := func() string { return fmt.Sprint(v) }\nfunc get() string { return fmt.Sprint(v) }")); err != nil {
+					t.Fatalf("%s: %v", form, err)
+				}
+				if _, err := s.Run(2, code(fmt.Sprintf(form, now.value))); err != nil {
+					t.Fatalf("%s: %s after %s: %v", form, now.value, old.value, err)
+				}
+				want := old.shown
+				if i == j {
+					want = now.shown
+				}
+				res, err := s.Run(3, code("get() + \" \" + use() + \" \" + fmt.Sprint(v)"))
+				if err != nil || res.Values[0] != want+" "+want+" "+now.shown {
+					t.Errorf("%s: %s after %s: %v %v, want %s, %s, %s", form, now.value, old.value, res.Values, err, want, want, now.shown)
+				}
+			}
+		}
+	}
+	s, _ := newSession(t)
+	for i, c := range []struct{ code, want string }{
+		{"w := 3; func rw() int { return w }; rw()", "[3]"},
+		{"w := float64(w) * 1.5; w", "[4.5]"},
+		{"w := fmt.Sprint(w, \"!\"); w", "[4.5!]"},
+		{"w = w + w; w", "[4.5!4.5!]"},
+		{"w, x := len(w), w; fmt.Sprint(w, x)", "[8 4.5!4.5!]"},
+		{"w = 4; rw()", "[3]"},
+		{"w := 5; rw()", "[3]"}, // of the type that rw knows, but not its variable
+		{"func rw() int { return w }; rw()", "[5]"},
+		{"w := 6; rw()", "[6]"},
+		{"for w = 0; w < 3; w++ {}; rw()", "[3]"},
+		{"type D int; var d D = 3; func rd() int { return int(d) }; rd()", "[3]"},
+		{"type D float64; var d D = 2.5; fmt.Sprint(d, rd())", "[2.5 3]"},
+		{"const w = \"const\"; fmt.Sprint(w, rw())", "[const 3]"},
+		{"w := 7.5; func rf() float64 { return w }; fmt.Sprint(rf(), rw())", "[7.5 3]"},
+	} {
+		code := strings.ReplaceAll(c.code, "; ", "\n")
+		if strings.HasPrefix(c.code, "for ") {
+			code = c.code
+		}
+		res, err := s.Run(i+1, code)
+		if err != nil || fmt.Sprint(res.Values) != c.want && strings.ReplaceAll(fmt.Sprint(res.Values), " ", "") != strings.ReplaceAll(c.want, " ", "") {
+			t.Errorf("%s: %v %v, want %s", code, res.Values, err, c.want)
+		}
+	}
+	// A failed declaration takes nothing away.
+	if _, err := s.Run(20, "w := fmt.Sprint(kit.Must(1))"); err == nil {
+		t.Fatal("did not fail")
+	}
+	if res, err := s.Run(21, "w"); err != nil || fmt.Sprint(res.Values) != "[7.5]" {
+		t.Error(res.Values, err)
+	}
+	// A function declared again with another type: its callers say so.
+	if _, err := s.Run(22, "func callee(x int) int { return x }\nfunc caller() int { return callee(1) }"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := s.Run(23, "func callee(x float64) float64 { return x }\ncaller()")
+	if err == nil || !strings.Contains(err.Message, "declared again as func(float64) float64") || err.Frames[0].Line != 2 || err.Frames[0].Cell != 22 {
+		t.Error(err)
+	}
+}
+
+func TestRefusedAtTheTopOfACell(t *testing.T) {
+	s, _ := newSession(t)
+	for _, c := range []struct{ code, place, part string }{
+		{"nil", "cell 1:1:1: ", "nil alone"},
+		{"x := 1\n  (nil)", "cell 1:2:3: ", "nil alone"},
+		{"defer kit.Print(\"a\")\nkit.Print(\"b\")", "cell 1:1:1: ", "defer"},
+		{"for i := 0; i < 2; i++ {\n\tdefer kit.Print(\"a\")\n}", "cell 1:2:2: ", "defer"},
+		{"x := nil", "cell 1:1:1: ", "untyped nil"},
+		{"x := kit.Two(1)", "cell 1:1:6: ", "1 variable but the call returns 2 values"},
+		{"1\nvar x = kit.Two(1)", "cell 1:2:9: ", "1 variable but the call returns 2 values"},
+		{"x := 1\nx = kit.Two(1)", "cell 1:2:5: ", "1 variable but the call returns 2 values"},
+		{"\"a\" * 2", "cell 1:1:7: ", "invalid binary operation"},
+	} {
+		kit.printed = nil
+		_, err := s.Run(1, c.code)
+		if err == nil || err.Name != "CompileError" || !strings.HasPrefix(err.Message, c.place) || !strings.Contains(err.Message, c.part) || len(err.Frames) == 0 || kit.printed != nil {
+			t.Errorf("%s: %v, printed %v; want %s...%s", c.code, err, kit.printed, c.place, c.part)
+		}
+	}
+	for _, code := range []string{"x, err := kit.Two(1)", "x := func() int { return 1 }()", "x := int(2.0)", "x := len(\"abc\")", "var x = append([]int{}, 1)", "x := make([]int, 2)", "x := new(int)", "x := []byte(\"a\")"} {
+		if _, err := s.Run(1, code); err != nil {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+	kit.printed = nil
+	if _, err := s.Run(2, "(func() {\n\tdefer kit.Print(\"end\")\n\tkit.Print(\"body\")\n})()\nvar e error = nil\ne == nil"); err != nil || !slices.Equal(kit.printed, []string{"body", "end"}) {
+		t.Error(err, kit.printed)
+	}
+}
+
+// Messages do not show what the interpreter is made of.
+func TestMessagesAreInGo(t *testing.T) {
+	s, _ := newSession(t)
+	if _, err := s.Run(1, "i := 5; a := []int{1, 2}; tl := kit.Tools; var e error; func own(x int) int { return x }; func many(x int, y ...float64) {}; type M struct{}; func (m M) All(x int, s ...string) {}; var m M"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ code, want string }{
+		{"own(1, 2)", "want (int)"},
+		{"tl.Use()", "want (interface{}, ...interface{})"},
+		{"many()", "want (int, ...float64)"},
+		{"func g() { many() }", "want (int, ...float64)"},
+		{"func g(many func(int, []string)) { many() }", "want (int, []string)"},
+		{"m.All()", "want (int, ...string)"},
+		{"math.Sin(1)", "undefined: math in math.Sin"},
+		{"nothing.Foo()", "undefined: nothing in nothing.Foo"},
+		{"kit.Nothing()", "undefined: kit.Nothing"},
+		{"kit.Two(1, 2)", "have (constant, constant)"},
+		{"fmt.Sprintf()", "want (string, ...interface{})"},
+		{"i = \"a\"", "cannot convert constant \"a\""},
+		{"a[i]", "index out of range of the slice"},
+		{"[2]int{}[i]", "index out of range of the array"},
+		{"a[1:i]", "bounds out of range of the slice"},
+		{"e.Error()", "method call on a nil interface value"},
+		{"make([]int, -i)", "make of a slice: negative len"},
+	} {
+		_, err := s.Run(2, c.code)
+		if err == nil || !strings.Contains(err.Message, c.want) {
+			t.Errorf("%s: %v, want %q", c.code, err, c.want)
+		}
+		if err != nil && (strings.Contains(err.Message, "reflect") || strings.Contains(err.Message, "ast.") || strings.Contains(err.Message, "untyped.")) {
+			t.Errorf("%s: %v", c.code, err)
+		}
+	}
+}
+
+func TestMakeOfWhatDoesNotFit(t *testing.T) {
+	s, _ := newSession(t)
+	if _, err := s.Run(1, "type V []float64\nn := 1 << 40; k := int16(3); var u uint64 = 1 << 62"); err != nil {
+		t.Fatal(err)
+	}
+	for _, code := range []string{
+		"make([]float64, 1<<40)", "make([]float64, n)", "make([]int8, 10, 1<<50)", "make(V, u)", "make([]string, 1e15)",
+		"make(map[string]int, n)", "make(chan int, n)", "make([][4]float64, 1<<36)", "func f(k int) V {\n\treturn make(V, k)\n}\nf(n)",
+	} {
+		_, err := s.Run(2, code)
+		if err == nil || err.Name != "OutOfMemory" || !strings.Contains(err.Message, "this machine has") || err.Frames[0].Line == 0 {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+	for code, want := range map[string]string{
+		"len(make([]float64, 1000000))":                                                                     "[1000000]",
+		"fmt.Sprint(make([]int, k), make(V, k-1, 9))":                                                       "[[0 0 0] [0 0]]",
+		"fmt.Sprint(len(make([]int, 1e3)), cap(make(chan int, k)))":                                         "[1000 3]",
+		"m := make(map[int]int, k); m[1]++; m[1]":                                                           "[1]",
+		"func g(make func(int, int) int) int { return make(2, 3) }; g(func(a, b int) int { return a * b })": "[6]",
+	} {
+		if res, err := s.Run(3, strings.ReplaceAll(code, "; ", "\n")); err != nil || fmt.Sprint(res.Values) != want {
+			t.Errorf("%s: %v %v, want %s", code, res.Values, err, want)
+		}
+	}
+	for _, c := range []struct{ code, want string }{{"make([]int, \"a\")", "not an integer"}, {"make([]int, 2.5)", "not an integer"}, {"make([]int, nil)", "nil"}} {
+		if _, err := s.Run(4, c.code); err == nil || !strings.Contains(err.Message, c.want) {
+			t.Errorf("%s: %v", c.code, err)
+		}
+	}
+}
+
+// What gomacro gives a second result shows the first.
+func TestCommaOKIsNotShown(t *testing.T) {
+	s, _ := newSession(t)
+	if _, err := s.Run(1, "m := map[string]int{\"a\": 1}; var x interface{} = 3; a := []int{7}; ch := make(chan int, 1); ch <- 5"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ code, want string }{
+		{"m[\"a\"]", "[1]"}, {"(m[\"b\"])", "[0]"}, {"x.(int)", "[3]"}, {"a[0]", "[7]"}, {"<-ch", "[5]"}, {"v, ok := m[\"b\"]\nfmt.Sprint(v, ok)", "[0 false]"},
+	} {
+		if res, err := s.Run(2, c.code); err != nil || fmt.Sprint(res.Values) != c.want {
+			t.Errorf("%s: %v %v, want %s", c.code, res.Values, err, c.want)
+		}
+	}
+	if _, err := s.Run(3, "1\nx.(string)"); err == nil || err.Name != "Panic" || err.Frames[0].Line != 2 || !strings.Contains(err.Message, "not a string") {
 		t.Error(err)
 	}
 }

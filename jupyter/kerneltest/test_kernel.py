@@ -142,6 +142,20 @@ def test_methods_of_cell_types_are_used(nb):
     assert got["text/html"] == "<b>x</b>" and got["text/plain"]
 
 
+def test_matrices_and_records_are_tables(nb):
+    nb.ok('import ("gonum.org/v1/gonum/mat"; "gpunotes/gpukit")')
+    small = nb.ok("mat.NewDense(2, 3, []float64{1, 2, 3, 4, 5, 6.5})").plain.split("\n")
+    assert len(small) == 2 and small[1].split() == ["⎣4", "5", "6.5⎦"]
+    assert "&{" not in nb.ok("mat.NewVecDense(3, nil)").plain
+    assert "2x3" not in nb.ok("mat.NewDense(2, 3, nil).T()").plain
+    big = nb.ok("mat.NewDense(100, 200, nil)").plain
+    assert big.count("\n") < 15 and "100" in big and "200" in big
+    assert "0x0" in nb.ok("&mat.Dense{}").plain
+    devices = nb.ok("gpukit.Devices()").plain
+    lines = nb.ok("len(gpukit.Devices())").plain
+    assert devices.count("\n") == int(lines) - 1 and not devices.startswith("[")
+
+
 def test_plot_is_drawn(nb):
     got = nb.ok('import "gonum.org/v1/plot"\np := plot.New()\np.Title.Text = "hello"\np').data
     png = base64.b64decode(got["image/png"])
@@ -185,6 +199,26 @@ def test_text_arrives_live_and_before_idle(nb):
     assert got.text("stderr").startswith("to stderr\n") and "logged" in got.text("stderr") and "built in" in got.text("stderr")
 
 
+def test_text_is_gathered(nb):
+    """Jupyter drops the text of a kernel that sends too many messages."""
+    for how in ("for i := 0; i < 20000; i++ { fmt.Println(i) }", "for i := 0; i < 20000; i++ { fmt.Print(i); fmt.Println() }"):
+        begin = time.time()
+        got = nb.ok('import "fmt"\n' + how)
+        assert got.text() == "".join(f"{i}\n" for i in range(20000))
+        assert len(got.of("stream")) <= 5 + 20 * (time.time() - begin)
+
+
+def test_text_keeps_its_place(nb):
+    """Gathered text stands above what came after it: errors, displays, values."""
+    nb.ok('import ("fmt"; "os"; "display"; "image")')
+    kinds = lambda got: [m["header"]["msg_type"] for m in got.messages if m["header"]["msg_type"] not in ("status", "execute_input")]
+    assert kinds(nb.fails('fmt.Println("a")\npanic("b")')) == ["stream", "error"]
+    assert kinds(nb.fails('fmt.Fprintln(os.Stderr, "a")\nnil')) == ["stream", "error"]
+    got = nb.ok('fmt.Println("a")\nDisplay(display.HTML("<i>h</i>"))\nfmt.Println("b")\n3')
+    assert kinds(got) == ["stream", "display_data", "stream", "execute_result"]
+    assert [c["text"] for c in got.of("stream")] == ["a\n", "b\n"]
+
+
 def test_output_after_the_cell(nb):
     nb.ok('w := os.Stdout\ngo (func() { time.Sleep(300 * time.Millisecond); fmt.Println("late") })()')
     time.sleep(0.1)
@@ -216,8 +250,15 @@ def test_process_survives(nb):
     assert "nil" in nb.fails("var np *int\n*np = 3").error["evalue"]
     nb.fails("[]int{1}[kept]")
     assert nb.fails("func endless(n int) int { return endless(n+1) + 1 }\nendless(0)").error["ename"] == "StackOverflow"
-    got = nb.ok('go (func() { panic("alone") })()\ntime.Sleep(300 * time.Millisecond)')
-    assert "panic in a goroutine: alone" in got.text("stderr")
+    for wait in ("time.Sleep(time.Hour)", "for {}"):
+        failed = nb.fails(f'1\ngo (func() {{ panic("alone") }})()\n{wait}')
+        assert failed.error["evalue"] == "panic in a goroutine: alone" and "line 2" in "\n".join(failed.error["traceback"])
+    nb.ok('go (func() { time.Sleep(200 * time.Millisecond); panic("late") })()')
+    got = nb.ok("time.Sleep(500 * time.Millisecond)")
+    assert "panic in a goroutine: late" in got.text("stderr")
+    for code in ("make([]float64, 1<<40)", "var huge int = 1 << 45\nmake([][]int, 3, huge)"):
+        failed = nb.fails(code)
+        assert failed.error["ename"] == "OutOfMemory" and "this machine has" in failed.error["evalue"]
     nb.client.session.send(nb.client.shell_channel.socket, "execute_request", content={"nonsense": 1})
     assert pid(nb) == kernel_pid
 
@@ -241,6 +282,14 @@ def test_special_lines(nb, tmp_path):
     assert nb.ok(f"%cd {tmp_path}\nimport \"os\"\nd, err := os.Getwd()\nd").plain == str(tmp_path)
     assert "expect-error" in nb.ok("%help").text()
     assert nb.ok("$echo hello").text() == "hello\n"
+    for code, part in {
+        "%expect-error OutOfMemory\nnope": "takes no argument",
+        "%cd /\n%expect-error\nnope": "first line",
+        "1\n%expect-error\nnope": "first line",
+        "!ls": "$ls",
+        "!ls -l /": "$ls",
+    }.items():
+        assert part in nb.fails(code).error["evalue"], code
     failed = nb.fails("\n%nonsense")
     assert "%nonsense" in failed.error["evalue"] and "line 2" in "\n".join(failed.error["traceback"])
 
@@ -279,6 +328,26 @@ def test_start_is_quick(fresh):
     begin = time.time()
     nb.ok("1 + 1")
     assert time.time() - begin < 1
+
+
+def test_redeclared_variables(nb):
+    nb.ok('var rv = 3\nfunc useRV() int { return rv }\nimport "math"')
+    assert nb.ok("rv := float64(rv) + 0.5\nrv").plain == "3.5"
+    assert nb.ok("useRV()").plain == "3"
+    assert nb.ok('rv := "text"\nuseRV()').plain == "3"
+    assert nb.ok("math.FMA(2, 3, 4)").plain == "10"
+    assert not nb.ok("var rv int = 5\nvar rv int = 6").text("stderr")
+
+
+def test_interrupt_ends_goroutines(nb):
+    nb.ok('import ("fmt"; "time")')
+    msg = nb.send('go (func() { for { fmt.Println("tick"); time.Sleep(10 * time.Millisecond) } })()\nfor {}')
+    time.sleep(0.3)
+    nb.control("interrupt_request")
+    got = nb.collect(msg)
+    assert got.error["ename"] == "Interrupted" and "tick" in got.text()
+    nb.ok("time.Sleep(200 * time.Millisecond)")
+    assert nb.ok("time.Sleep(300 * time.Millisecond)").text() == ""
 
 
 def test_gpukit(nb):

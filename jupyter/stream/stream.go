@@ -1,11 +1,13 @@
 // Package stream captures what a process writes to a file and hands it on as
-// text, live and in order.
+// text, in order and live: what is printed within a few hundredths of a second
+// comes as one piece.
 package stream
 
 import (
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -69,12 +71,25 @@ func (s *Stream) Flush(timeout time.Duration) error {
 // Close ends the stream.
 func (s *Stream) Close() error { return s.w.Close() }
 
+// gather is how long text waits for more, and full how much of it waits at most.
+// Front ends drop a kernel's text that comes in too many messages.
+const (
+	gather = 50 * time.Millisecond
+	full   = 128 << 10
+)
+
 func (s *Stream) copy() {
 	defer s.r.Close()
 	buf := make([]byte, 32<<10)
 	var pending []byte
+	var due time.Time // when pending must be sent; zero if nothing waits
 	for {
+		// Without a deadline for pipes, on some systems, text goes out at once.
+		canWait := s.r.SetReadDeadline(due) == nil
 		n, err := s.r.Read(buf)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			err = nil
+		}
 		pending = append(pending, buf[:n]...)
 		for {
 			i := bytes.Index(pending, s.marker)
@@ -82,7 +97,7 @@ func (s *Stream) copy() {
 				break
 			}
 			s.send(pending[:i])
-			pending = pending[i+len(s.marker):]
+			pending, due = pending[i+len(s.marker):], time.Time{}
 			select {
 			case s.flushed <- struct{}{}:
 			default:
@@ -93,8 +108,19 @@ func (s *Stream) copy() {
 			return
 		}
 		keep := s.unfinished(pending)
+		now := time.Now()
+		switch {
+		case len(pending) == keep:
+			due = time.Time{} // the rest will come with its next byte
+			continue
+		case due.IsZero():
+			due = now.Add(gather)
+		}
+		if canWait && len(pending) < full && now.Before(due) {
+			continue
+		}
 		s.send(pending[:len(pending)-keep])
-		pending = append([]byte(nil), pending[len(pending)-keep:]...)
+		pending, due = append([]byte(nil), pending[len(pending)-keep:]...), time.Time{}
 	}
 }
 

@@ -105,3 +105,48 @@ func TestWritersAreNotMixedUp(t *testing.T) {
 		}
 	}
 }
+
+func TestSmallWritesAreGathered(t *testing.T) {
+	var mu sync.Mutex
+	var pieces []string
+	s, err := New(func(p string) { mu.Lock(); pieces = append(pieces, p); mu.Unlock() })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	start := time.Now()
+	var want strings.Builder
+	for i := 0; i < 20000; i++ {
+		fmt.Fprintln(s.File(), "line", i)
+		fmt.Fprintln(&want, "line", i)
+	}
+	if err := s.Flush(5 * time.Second); err != nil {
+		t.Fatal(err)
+	}
+	most := 2 + int(time.Since(start)/gather) + want.Len()/(full-32<<10)
+	mu.Lock()
+	if strings.Join(pieces, "") != want.String() || len(pieces) > most {
+		t.Errorf("%d pieces for 20000 lines, want %d at most; or text is changed", len(pieces), most)
+	}
+	pieces = nil
+	mu.Unlock()
+	// Without a flush, text comes soon, and a quiet stream sends nothing.
+	for _, text := range []string{"alone", "and again"} {
+		fmt.Fprint(s.File(), text)
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+			mu.Lock()
+			n := len(pieces)
+			mu.Unlock()
+			if n > 0 {
+				break
+			}
+		}
+		time.Sleep(2 * gather)
+		mu.Lock()
+		if len(pieces) != 1 || pieces[0] != text {
+			t.Errorf("%q, want the piece %q", pieces, text)
+		}
+		pieces = nil
+		mu.Unlock()
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"go/token"
 	"go/types"
 	"math"
+	"runtime"
 	"sort"
 	"strconv"
 	"strings"
@@ -312,6 +313,21 @@ func (b *binder) unusable(t types.Type, seen map[types.Type]bool) string {
 	return ""
 }
 
+// releaseLine begins the line that says of which Go a package of the standard library is.
+const releaseLine = "// As of "
+
+// release is the Go release that runs this program, such as go1.26.
+func release() string {
+	v := strings.SplitN(runtime.Version(), ".", 3)
+	return strings.Join(v[:min(len(v), 2)], ".")
+}
+
+// std reports whether a package belongs to the standard library.
+func std(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return !strings.Contains(first, ".") && first != "gpunotes"
+}
+
 // canImport reports whether the bindings may import a package.
 func canImport(path string) (bool, string) {
 	for _, part := range strings.Split(path, "/") {
@@ -325,6 +341,9 @@ func canImport(path string) (bool, string) {
 func (b *binder) text(clause string) ([]byte, error) {
 	var w bytes.Buffer
 	w.WriteString(header)
+	if std(b.pkg.Path()) {
+		w.WriteString(releaseLine + release() + ".\n")
+	}
 	if len(b.skipped) > 0 {
 		fmt.Fprintf(&w, "//\n// Not bound, or only in part:\n//\n")
 		for _, s := range b.skipped {

@@ -187,3 +187,29 @@ func TestPackageWithoutExports(t *testing.T) {
 		t.Errorf("an import without use, or no entry:\n%s", text)
 	}
 }
+
+// The bindings of the standard library of another Go are no fault.
+func TestAnotherReleaseIsNoFault(t *testing.T) {
+	dir := t.TempDir()
+	text := func(rest string) []byte { return []byte(header + rest) }
+	files := []file{{path: "math", name: "math_bindings.go", text: text(releaseLine + release() + ".\nnew")}}
+	for old, stale := range map[string]bool{
+		releaseLine + "go1.25.\nold":           false,
+		releaseLine + release() + ".\nold":     true,
+		releaseLine + release() + ".\nnew":     false,
+		"old":                                  true,
+		"package x\n" + releaseLine + "go1.25": true,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "math_bindings.go"), text(old), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkFiles(dir, files, ""); (err != nil) != stale {
+			t.Errorf("%q: %v, want a fault: %v", old, err, stale)
+		}
+	}
+	for path, want := range map[string]bool{"math": true, "math/rand/v2": true, "gonum.org/v1/plot": false, "gpunotes/gpukit": false} {
+		if std(path) != want {
+			t.Errorf("%s: std is %v", path, !want)
+		}
+	}
+}

@@ -32,6 +32,12 @@ var bound = []string{
 	"gonum.org/v1/plot/plotter",
 	"gonum.org/v1/plot/vg",
 	"gonum.org/v1/plot/vg/draw",
+
+	// gomacro brings the standard library of Go 1.17. These are bound anew: what they have
+	// gained since is what programs miss in a cell.
+	"bufio", "bytes", "context", "errors", "fmt", "io", "io/fs", "math", "math/big", "math/bits", "math/cmplx", "math/rand",
+	"math/rand/v2", "os", "path/filepath", "regexp", "sort", "strconv", "strings", "sync", "sync/atomic", "time",
+	"unicode", "unicode/utf8",
 }
 
 // home is the package that holds the generated files.
