@@ -3,6 +3,7 @@ package gpukit
 import (
 	"fmt"
 	"html"
+	"slices"
 	"strings"
 
 	"gpunotes/gpukit/internal/shape"
@@ -20,7 +21,8 @@ type Plan struct {
 	LoopDims   []int          // the shape over which workers are spread
 	Workers    int            // their number: one evaluation of the function each
 	Goroutines int            // at most so many run at the same time
-	Args       []PlanArgument // parameters, captured variables, results
+	Args       []PlanArgument // parameters, captured variables
+	Results    []PlanArgument // of Vectorize and GUVectorize
 	BytesIn    int            // read from memory; numbers and generated arrays have none
 	BytesOut   int            // written
 	IR         string         // the function in the intermediate representation, optimised
@@ -95,7 +97,7 @@ func (d *Device) plan(c *call) *Plan {
 		a := c.outs[i].describe(c.loop)
 		a.Kind = "result"
 		p.BytesOut += a.Bytes
-		p.Args = append(p.Args, a)
+		p.Results = append(p.Results, a)
 	}
 	l := c.bind(d)
 	p.Code = c.prog.cpu.Describe(&l)
@@ -141,14 +143,18 @@ func (b *bound) describe(loop []int) PlanArgument {
 			distinct *= n
 		}
 	}
-	switch {
-	case len(repeats) == 0:
-	case len(repeats) == len(loop):
-		p.Note += ", the same for every worker"
-	case len(repeats) == 1:
-		p.Note += ", repeats along dimension " + repeats[0]
-	default:
-		p.Note += ", repeats along dimensions " + strings.Join(repeats, ", ")
+	if len(repeats) > 0 {
+		how := "repeats along dimension " + repeats[0]
+		switch {
+		case len(repeats) == len(loop):
+			how = "the same for every worker"
+		case len(repeats) > 1:
+			how = "repeats along dimensions " + strings.Join(repeats, ", ")
+		}
+		if b.indexed {
+			how = p.Note + ", " + how
+		}
+		p.Note = how
 	}
 	if g, ok := a.store.(*generator); ok {
 		p.Kind = "generated array"
@@ -191,6 +197,9 @@ func (p *Plan) rows() [][2]string {
 		[2]string{"memory", fmt.Sprintf("%s read, %s written", bytes(p.BytesIn), bytes(p.BytesOut))})
 }
 
+// all are the arguments and the results.
+func (p *Plan) all() []PlanArgument { return append(slices.Clip(p.Args), p.Results...) }
+
 // workers does not name the number of processors: a plan reads the same on every
 // machine.
 func (p *Plan) workers() string {
@@ -224,8 +233,8 @@ func (p *Plan) String() string {
 	}
 	b.WriteByte('\n')
 	table := [][]string{argumentHeader}
-	for i := range p.Args {
-		table = append(table, p.Args[i].cells())
+	for _, a := range p.all() {
+		table = append(table, a.cells())
 	}
 	width := make([]int, len(argumentHeader))
 	for _, r := range table {
@@ -263,8 +272,8 @@ func (p *Plan) HTML() string {
 	}
 	b.WriteString("</table><table>")
 	row("th", argumentHeader...)
-	for i := range p.Args {
-		row("td", p.Args[i].cells()...)
+	for _, a := range p.all() {
+		row("td", a.cells()...)
 	}
 	fmt.Fprintf(&b, "</table><details><summary>IR, optimised</summary><pre>%s</pre></details><details><summary>code</summary><pre>%s</pre></details></div>",
 		html.EscapeString(p.IR), html.EscapeString(p.Code))
