@@ -1,5 +1,5 @@
-// Package gpukit runs ordinary Go functions over arrays: on every core of this
-// machine, and by the same call on a GPU or a simulated one.
+// Package gpukit runs ordinary Go functions over arrays, on every core of this
+// machine.
 //
 //	gpu := gpukit.MustOpen("parallel")
 //	lon, lat := gpukit.MeshGrid(gpukit.Linspace(99, 101, 1000), gpukit.Linspace(29, 31, 1000))
@@ -7,24 +7,29 @@
 //
 // dist is any Go function within the kernel language, typed in a notebook cell
 // or standing in a .go file; gpukit finds its source, compiles it for the
-// device, and keeps the result.
+// device, and keeps the result. Vectorize calls a function for every element,
+// GUVectorize for every slice that a layout such as "(m,n),(n)->(m)" makes, and
+// Launch for every thread of a grid of blocks. Explain and its kin say how a
+// call would run.
 //
 // # Devices
 //
 // "cpu" runs on the caller's goroutine, "parallel" on as many as there are
 // processors, "auto" takes the best device there is. Results do not depend on
-// the device.
+// the device. Put and Empty make arrays that belong to a device; calls with one
+// of them leave their results there.
 //
 // # The kernel language
 //
-// Parameters and results are bool, integers, float32 and float64, or named types
-// of these. Inside: constants, variables, assignment, if, switch, every form of
-// for but range over containers, break and continue with labels, return
-// anywhere, calls of other Go functions of the same notebook or package without
-// recursion, min, max, conversions, and package math. Scalar variables of a
-// notebook are read at each call. Everything else is refused before anything
-// runs, with a *CompileError that lists every fault with its position and what
-// to write instead.
+// LANGUAGE.md, beside this package's source, says what a kernel may contain and
+// lists what is refused. In short: bool, integers, float32 and float64, slices
+// of these as views of arrays, fixed arrays, structs; all of Go's statements on
+// them but goroutines, channels, defer and goto; other functions of the same
+// notebook or package, without recursion; packages math, math/bits, sync/atomic
+// and gpukit/simt. Numbers that are variables of a notebook are read at each
+// call; package-level variables of .go files are refused. What is outside the
+// language is refused before anything runs, with a *CompileError that lists
+// every fault with its position and what to write instead.
 //
 // # Numbers
 //
@@ -32,13 +37,19 @@
 // or more give 0 (or -1), floats are IEEE with denormals, and x*y+z is never
 // fused. Where Go leaves a conversion open it is fixed here: float to integer
 // truncates, saturates out of range, and gives 0 for NaN. All NaNs count as one:
-// math.Float64bits of a NaN is 0x7FF8000000000001 and its sign is positive.
-// Integer division by zero and shifts by a negative count are a *WorkerError that
-// names the lowest element where it happened.
+// math.Float64bits of a NaN is 0x7FF8000000000001 and its sign is positive. The
+// built-in min and max are NaN if an operand is; math.Min and math.Max are
+// those of Go's library, for which an infinity wins over NaN. Atomic additions of
+// floats depend on their order and so may their results.
 //
 // # Errors
 //
 // What depends on the world, on the function or on the arguments of a call is
-// returned as an error, and the next call works. Constructors and views of
+// returned as an error, and the next call works: *CompileError, *ArgumentError,
+// *ShapeError, *WorkerError, ErrInterrupted, ErrClosed, or a plain error when the
+// source of a function cannot be found. Constructors, views and other methods of
 // arrays panic with a *ShapeError, as gonum's mat does, so that calls chain.
+//
+// Integer division by zero, shifts by a negative count and indices out of range
+// are a *WorkerError that names the lowest element or thread where it happened.
 package gpukit
