@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/ir/irtest"
 )
 
 // distance is the function of the mesh experiment, with its helper inlined.
@@ -41,42 +42,6 @@ func distGo(lat1, lon1, lat2, lon2, s float64) float64 {
 	a := sq(math.Sin(0.008726645*(lat2-lat1))) +
 		float64(math.Cos(0.01745329*lat1)*math.Cos(0.01745329*lat2)*sq(math.Sin(0.008726645*(lon2-lon1))))
 	return math.Atan2(a, 1-a) * s
-}
-
-// mandelbrot counts the iterations until escape.
-func mandelbrot() *ir.Func {
-	f := ir.NewFunc("mandelbrot", ir.I64)
-	cx, cy, limit := f.AddParam("cx", ir.F64), f.AddParam("cy", ir.F64), f.AddParam("limit", ir.I64)
-	b := ir.NewBuilder(f)
-	zero, four, n0, one := b.Const(ir.F64, 0), b.Const(ir.F64, ir.FromF64(4)), b.Const(ir.I64, 0), b.Const(ir.I64, 1)
-	r := b.Loop([]ir.Value{zero, zero, n0}, []ir.Type{ir.I64}, func(c []ir.Value) {
-		zx, zy, n := c[0], c[1], c[2]
-		leave := func(cond ir.Value) {
-			b.If(cond, nil, func() { b.Break(1, n) }, func() { b.Yield() })
-		}
-		leave(b.Op(ir.OpGe, n, limit))
-		xx, yy := b.Op(ir.OpMul, zx, zx), b.Op(ir.OpMul, zy, zy)
-		leave(b.Op(ir.OpGt, b.Op(ir.OpAdd, xx, yy), four))
-		xy := b.Op(ir.OpMul, zx, zy)
-		b.Yield(b.Op(ir.OpAdd, b.Op(ir.OpSub, xx, yy), cx), b.Op(ir.OpAdd, b.Op(ir.OpAdd, xy, xy), cy), b.Op(ir.OpAdd, n, one))
-	})
-	b.Yield(r[0])
-	return f
-}
-
-func mandelbrotGo(cx, cy float64, limit int64) int64 {
-	zx, zy := 0.0, 0.0
-	for n := int64(0); ; n++ {
-		if n >= limit {
-			return n
-		}
-		xx, yy := float64(zx*zx), float64(zy*zy)
-		if xx+yy > 4 {
-			return n
-		}
-		xy := float64(zx * zy)
-		zx, zy = xx-yy+cx, xy+xy+cy
-	}
 }
 
 // ratio runs engine and native turn by turn and reports the median of the
@@ -160,13 +125,13 @@ func BenchmarkDistance(b *testing.B) {
 func BenchmarkMandelbrot(b *testing.B) {
 	const side = 300
 	const n = side * side
-	p := compile(b, mandelbrot())
+	p := compile(b, irtest.Mandelbrot())
 	x, y := floats64(n, func(i int) float64 { return -2 + 2.5*float64(i%side)/side }), floats64(n, func(i int) float64 { return -1.25 + 2.5*float64(i/side)/side })
 	out, outGo := make([]int64, n), make([]int64, n)
 	l := Launch{Shape: []int{n}, In: []Operand{flat(x, ir.F64), flat(y, ir.F64), {Type: ir.I64, Scalar: 200}}, Out: []Operand{flat(out, ir.I64)}, Goroutines: 1}
 	ratio(b, n, func() { mustRun(b, p, l) }, func() {
 		for i := range outGo {
-			outGo[i] = mandelbrotGo(x[i], y[i], 200)
+			outGo[i] = irtest.MandelbrotGo(x[i], y[i], 200)
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/ir/irtest"
 )
 
 func i64(b *ir.Builder, x int64) ir.Value { return b.Const(ir.I64, ir.Bits(x)) }
@@ -113,21 +114,7 @@ var controls = []*ir.Func{
 		})
 		b.Unreachable()
 	}),
-	collatz(),
-}
-
-func collatz() *ir.Func {
-	return oneArg("collatz", func(b *ir.Builder, n ir.Value) {
-		b.If(b.Op(ir.OpLt, n, i64(b, 1)), nil, func() { b.Break(1, i64(b, -1)) }, func() { b.Yield() })
-		r := b.Loop([]ir.Value{n, i64(b, 0)}, []ir.Type{ir.I64}, func(c []ir.Value) {
-			b.If(b.Op(ir.OpEq, c[0], i64(b, 1)), nil, func() { b.Break(1, c[1]) }, func() { b.Yield() })
-			next := b.If(b.Op(ir.OpEq, b.Op(ir.OpRem, c[0], i64(b, 2)), i64(b, 0)), []ir.Type{ir.I64},
-				func() { b.Yield(b.Op(ir.OpDiv, c[0], i64(b, 2))) },
-				func() { b.Yield(b.Op(ir.OpAdd, b.Op(ir.OpMul, c[0], i64(b, 3)), i64(b, 1))) })
-			b.Yield(next[0], b.Op(ir.OpAdd, c[1], i64(b, 1)))
-		})
-		b.Yield(r[0])
-	})
+	irtest.Collatz(),
 }
 
 // TestControl runs every shape of control with lanes that agree and lanes that
@@ -354,7 +341,7 @@ func TestCancel(t *testing.T) {
 
 // TestConcurrentRuns shares one program.
 func TestConcurrentRuns(t *testing.T) {
-	f := collatz()
+	f := irtest.Collatz()
 	p := compile(t, f)
 	var wg sync.WaitGroup
 	for k := range 6 {
@@ -482,7 +469,7 @@ func TestSharedWork(t *testing.T) {
 		}
 	}
 	// The counter of a loop is one value even where lanes leave early.
-	if s := compile(t, mandelbrot()).Stats(&Launch{Shape: []int{9}, In: []Operand{array(ir.F64, 9, nil), array(ir.F64, 9, nil), {Type: ir.I64, Scalar: 5}}, Out: results(mandelbrot(), 9)}); s.Shared != 2 {
+	if s := compile(t, irtest.Mandelbrot()).Stats(&Launch{Shape: []int{9}, In: []Operand{array(ir.F64, 9, nil), array(ir.F64, 9, nil), {Type: ir.I64, Scalar: 5}}, Out: results(irtest.Mandelbrot(), 9)}); s.Shared != 2 {
 		t.Errorf("mandelbrot: %+v", s)
 	}
 }

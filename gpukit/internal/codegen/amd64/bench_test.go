@@ -9,6 +9,7 @@ import (
 	"gpunotes/gpukit/internal/codegen/amd64"
 	"gpunotes/gpukit/internal/cpu"
 	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/ir/irtest"
 )
 
 // BenchmarkMandelbrot runs 1e5 points, at most 200 iterations each, by turns
@@ -19,14 +20,14 @@ func BenchmarkMandelbrot(b *testing.B) {
 	for i := range n {
 		x[i], y[i] = -2+2.5*float64(i%400)/400, -1.25+2.5*float64(i/400)/250
 	}
-	f := ir.Optimize(mandelbrot())
+	f := ir.Optimize(irtest.Mandelbrot())
 	type contender struct {
 		name string
 		run  func()
 	}
 	cs := []contender{{"Go", func() {
 		for i := range n {
-			out[i] = mandelbrotGo(x[i], y[i], 200)
+			out[i] = irtest.MandelbrotGo(x[i], y[i], 200)
 		}
 	}}}
 	p, err := cpu.Compile(f)
@@ -118,7 +119,7 @@ func turns[C any](b *testing.B, n int, cs []C, of func(C) (string, func())) {
 
 func BenchmarkCompile(b *testing.B) {
 	for _, t := range []amd64.Target{amd64.AVX2, amd64.AVX512} {
-		for _, f := range []*ir.Func{ir.Optimize(mandelbrot()), ir.Optimize(search())} {
+		for _, f := range []*ir.Func{ir.Optimize(irtest.Mandelbrot()), ir.Optimize(search())} {
 			b.Run(fmt.Sprint(t, "/", f.Name), func(b *testing.B) {
 				for b.Loop() {
 					if _, err := amd64.Compile(f, t, amd64.Options{}); err != nil {

@@ -13,6 +13,7 @@ import (
 	"gpunotes/gpukit/internal/codegen/amd64"
 	"gpunotes/gpukit/internal/cpu"
 	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/ir/irtest"
 )
 
 // targets are those of this machine. Without any the test proves nothing, and
@@ -211,45 +212,9 @@ func check(t *testing.T, f *ir.Func, uniform []bool, fill func(p, i int, t ir.Ty
 
 func f64(x float64) ir.Bits { return ir.FromF64(x) }
 
-// mandelbrot counts the iterations until escape.
-func mandelbrot() *ir.Func {
-	f := ir.NewFunc("mandelbrot", ir.I64)
-	cx, cy, limit := f.AddParam("cx", ir.F64), f.AddParam("cy", ir.F64), f.AddParam("limit", ir.I64)
-	b := ir.NewBuilder(f)
-	zero, four, n0, one := b.Const(ir.F64, 0), b.Const(ir.F64, f64(4)), b.Const(ir.I64, 0), b.Const(ir.I64, 1)
-	r := b.Loop([]ir.Value{zero, zero, n0}, []ir.Type{ir.I64}, func(c []ir.Value) {
-		zx, zy, n := c[0], c[1], c[2]
-		leave := func(cond ir.Value) {
-			b.If(cond, nil, func() { b.Break(1, n) }, func() { b.Yield() })
-		}
-		leave(b.Op(ir.OpGe, n, limit))
-		xx, yy := b.Op(ir.OpMul, zx, zx), b.Op(ir.OpMul, zy, zy)
-		leave(b.Op(ir.OpGt, b.Op(ir.OpAdd, xx, yy), four))
-		xy := b.Op(ir.OpMul, zx, zy)
-		b.Yield(b.Op(ir.OpAdd, b.Op(ir.OpSub, xx, yy), cx), b.Op(ir.OpAdd, b.Op(ir.OpAdd, xy, xy), cy), b.Op(ir.OpAdd, n, one))
-	})
-	b.Yield(r[0])
-	return f
-}
-
-func mandelbrotGo(cx, cy float64, limit int64) int64 {
-	zx, zy := 0.0, 0.0
-	for n := int64(0); ; n++ {
-		if n >= limit {
-			return n
-		}
-		xx, yy := float64(zx*zx), float64(zy*zy)
-		if xx+yy > 4 {
-			return n
-		}
-		xy := float64(zx * zy)
-		zx, zy = xx-yy+cx, xy+xy+cy
-	}
-}
-
 func TestMandelbrot(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	check(t, mandelbrot(), []bool{false, false, true}, func(p, i int, _ ir.Type) ir.Bits {
+	check(t, irtest.Mandelbrot(), []bool{false, false, true}, func(p, i int, _ ir.Type) ir.Bits {
 		if p == 2 {
 			return 60
 		}
@@ -284,30 +249,8 @@ func oneIf() *ir.Func {
 
 func TestOneIf(t *testing.T) { check(t, oneIf(), nil, nil) }
 
-// collatz counts the steps from n to 1 with shifts, or gives -1 for n < 1 by
-// an early return out of everything.
-func collatz() *ir.Func {
-	f := ir.NewFunc("collatz", ir.I64)
-	n := f.AddParam("n", ir.I64)
-	b := ir.NewBuilder(f)
-	one, zero := b.Const(ir.I64, 1), b.Const(ir.I64, 0)
-	b.If(b.Op(ir.OpLt, n, one), nil, func() { b.Break(1, b.Const(ir.I64, ^ir.Bits(0))) }, func() { b.Yield() })
-	steps := b.Loop([]ir.Value{n, zero}, []ir.Type{ir.I64}, func(c []ir.Value) {
-		b.If(b.Op(ir.OpEq, c[0], one), nil, func() { b.Break(1, c[1]) }, func() { b.Yield() })
-		// More than 200 steps: the function returns from inside the loop.
-		b.If(b.Op(ir.OpGt, c[1], b.Const(ir.I64, 200)), nil, func() { b.Break(2, b.Const(ir.I64, 999)) }, func() { b.Yield() })
-		odd := b.Op(ir.OpEq, b.Op(ir.OpAnd, c[0], one), one)
-		next := b.If(odd, []ir.Type{ir.I64},
-			func() { b.Yield(b.Op(ir.OpAdd, b.Op(ir.OpMul, c[0], b.Const(ir.I64, 3)), one)) },
-			func() { b.Yield(b.Op(ir.OpShr, c[0], b.Const(ir.I64, 1))) })
-		b.Yield(next[0], b.Op(ir.OpAdd, c[1], one))
-	})
-	b.Yield(steps[0])
-	return f
-}
-
 func TestCollatz(t *testing.T) {
-	check(t, collatz(), nil, func(_, i int, _ ir.Type) ir.Bits { return ir.Bits(int64(i*37 - 40)) })
+	check(t, irtest.Collatz(), nil, func(_, i int, _ ir.Type) ir.Bits { return ir.Bits(int64(i*37 - 40)) })
 }
 
 // search looks for the first row whose numbers (a hash of row and column and
@@ -608,7 +551,7 @@ func TestStress(t *testing.T) {
 	const n = 203
 	r := rand.New(rand.NewPCG(5, 6))
 	var jobs []job
-	for _, f := range []*ir.Func{oneIf(), collatz(), search(), returnsEarly()} {
+	for _, f := range []*ir.Func{oneIf(), irtest.Collatz(), search(), returnsEarly()} {
 		in := inputs(f, n, nil, func(_, i int, t ir.Type) ir.Bits {
 			if f.Name == "collatz" {
 				return ir.Bits(i)

@@ -54,7 +54,7 @@ func (a *author) within(n ir.Value) ir.Value {
 	if a.IntN(2) == 0 {
 		i = []ir.Value{a.worker, a.thread, a.b.Op(ir.OpAdd, a.worker, a.int(a.IntN(5)))}[a.IntN(3)]
 	}
-	if a.Faults && a.IntN(4) == 0 {
+	if a.Faults && a.has(ir.OpBounds) && a.IntN(4) == 0 {
 		i = a.b.Op(ir.OpAnd, i, a.int([]int{31, 63, 1023, -1}[a.IntN(4)]))
 		a.b.Bounds(i, n)
 		return i
@@ -82,7 +82,7 @@ func (a *author) slot(p ir.ArrayParam) ir.Value {
 		k = a.b.Op(ir.OpAnd, a.pick(ir.I64), a.int(Slots-1))
 	}
 	i := a.b.Op(ir.OpAdd, a.b.Op(ir.OpMul, a.worker, a.int(Slots)), k)
-	if a.IntN(2) == 0 {
+	if a.has(ir.OpBounds) && a.IntN(2) == 0 {
 		a.b.Bounds(i, p.Shape[0])
 	}
 	return a.element(p, i)
@@ -130,12 +130,12 @@ func (a *author) access() {
 			a.b.Clear(a.own[a.IntN(len(a.own))])
 		}
 	case 12:
-		if a.Faults {
+		if a.Faults && a.has(ir.OpSliceBounds) {
 			from := a.b.Op(ir.OpAnd, a.pick(ir.I64), a.int(7))
 			a.b.SliceBounds(from, a.b.Op(ir.OpOr, from, a.int(a.IntN(16))), a.b.Op(ir.OpOr, a.pick(ir.I64), a.int(13)))
 		}
 	case 13:
-		if t := a.typ(); a.IntN(3) == 0 {
+		if t := a.typ(); a.has(ir.OpPrint) && a.IntN(3) == 0 {
 			a.b.Print([]string{"worker ", ": ", ""}, a.worker, a.pick(t))
 		}
 	}

@@ -20,11 +20,17 @@ type Options struct {
 	// Threads, with Memory, adds what threads of a block do together: shared
 	// memory, barriers, shuffles, votes. There is no divergence.
 	Threads bool
-	// Types are those of values besides Bool, I64 and F64; nil are all.
+	// Types are those of values besides Bool, I64 and F64; nil are all. One that
+	// is there several times, or is one of those three, is the more frequent.
 	Types []ir.Type
 	// Math picks among library functions; nil takes all. The Bessel functions
 	// Jn and Yn, which may take for ever, are never taken.
 	Math func(ir.MathFn) bool
+	// Statements is the size: a function is 10 and less than Statements more,
+	// itself at least 10; 0 means 60. The larger, the more values live at once.
+	Statements int
+	// Without has those of Bounds, SliceBounds and Print that are left out.
+	Without []ir.Op
 }
 
 // Slots is the number of elements of a written array that belong to one worker.
@@ -41,12 +47,20 @@ func Random(r *rand.Rand, name string, o Options) *ir.Func {
 		a.Types = ir.Types[:]
 	}
 	a.Types = append([]ir.Type{ir.Bool, ir.I64, ir.F64}, a.Types...)
+	for i := range ir.NumMath() {
+		if fn := ir.MathFn(i); a.takes(fn) {
+			a.math = append(a.math, fn)
+		}
+	}
 	a.f = ir.NewFunc(name, a.typs(1+a.IntN(3))...)
 	for i, t := range append(a.typs(a.IntN(4)), ir.F64, ir.I64, ir.Bool) {
 		a.see(a.f.AddParam(fmt.Sprint("p", i), t))
 	}
 	a.b = ir.NewBuilder(a.f)
-	a.budget = 10 + a.IntN(60)
+	if a.Statements == 0 {
+		a.Statements = 60
+	}
+	a.budget = 10 + a.IntN(a.Statements)
 	if o.Memory {
 		a.memories()
 	}
@@ -70,6 +84,7 @@ func Random(r *rand.Rand, name string, o Options) *ir.Func {
 type author struct {
 	*rand.Rand
 	Options
+	math   []ir.MathFn
 	f      *ir.Func
 	b      *ir.Builder
 	scope  []ir.Value
@@ -89,6 +104,8 @@ func (a *author) typ() ir.Type {
 	}
 	return a.Types[3:][a.IntN(len(a.Types)-3)]
 }
+
+func (a *author) has(op ir.Op) bool { return !slices.Contains(a.Without, op) }
 
 // takes reports whether a library function is allowed.
 func (a *author) takes(fn ir.MathFn) bool {
@@ -145,7 +162,7 @@ func (a *author) operation() {
 		a.access()
 		return
 	}
-	if a.Faults && a.IntN(30) == 0 {
+	if a.Faults && a.has(ir.OpBounds) && a.IntN(30) == 0 {
 		a.b.Bounds(a.b.Op(ir.OpAnd, a.pick(ir.I64), a.int(63)), a.b.Op(ir.OpOr, a.pick(ir.I64), a.int(32)))
 		return
 	}
@@ -157,7 +174,8 @@ func (a *author) operation() {
 		}
 		return
 	case 1:
-		if fn := ir.MathFn(a.IntN(ir.NumMath())); a.takes(fn) {
+		if len(a.math) > 0 {
+			fn := a.math[a.IntN(len(a.math))]
 			a.see(a.b.Math(fn, a.picks(fn.Row().In)...))
 		}
 		return
@@ -182,12 +200,29 @@ func (a *author) operation() {
 			continue
 		}
 		args := a.picks(ts)
-		if in := (&ir.Instr{Op: op, Args: args}); in.MayFault(a.f) && !(a.Faults && a.IntN(2) == 0) {
-			if op == ir.OpDiv || op == ir.OpRem {
-				args[1] = a.b.Op(ir.OpOr, args[1], a.b.Const(ts[1], 1))
-			} else {
-				args[1] = a.b.Op(ir.OpAnd, args[1], a.b.Const(ts[1], 63))
+		divides, shifts := (op == ir.OpDiv || op == ir.OpRem) && t.IsInt(), op == ir.OpShl || op == ir.OpShr
+		in := ir.Instr{Op: op, Args: args}
+		switch {
+		// Engines have other code for constants.
+		case divides && a.IntN(4) == 0:
+			lowest := ir.Wrap(t, 1<<(t.Bits()-1))
+			x := []ir.Bits{1, 2, 7, 64, lowest, ir.Wrap(t, ^ir.Bits(0))}[a.IntN(6)]
+			if a.Faults && a.IntN(8) == 0 {
+				x = 0
 			}
+			args[1] = a.b.Const(t, x)
+		case shifts && a.IntN(4) == 0:
+			n := a.IntN(70)
+			if a.Faults && ts[1].IsSigned() && a.IntN(8) == 0 {
+				n = -1 - n
+			}
+			args[1] = a.b.Const(ts[1], ir.Bits(int64(n)))
+		case !in.MayFault(a.f) || a.Faults && a.IntN(2) == 0:
+		case divides:
+			args[1] = a.b.Op(ir.OpOr, args[1], a.b.Const(t, 1))
+		default:
+			most := ir.Bits(1)<<(ts[1].Bits()-1) - 1
+			args[1] = a.b.Op(ir.OpAnd, args[1], a.b.Const(ts[1], []ir.Bits{63, most}[a.IntN(2)]))
 		}
 		a.see(a.b.Op(op, args...))
 		return
@@ -214,7 +249,7 @@ func (a *author) end(yields []ir.Type, breaks int) {
 }
 
 func (a *author) statements(depth int) {
-	for range 1 + a.IntN(6) {
+	for range 1 + a.IntN(a.Statements/10) {
 		if a.budget--; a.budget < 0 {
 			return
 		}

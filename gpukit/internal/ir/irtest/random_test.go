@@ -45,12 +45,14 @@ func TestRandom(t *testing.T) {
 	}
 }
 
-// TestRandomOfSome: no other types and functions than those that are wanted.
+// TestRandomOfSome: no other types, functions and operations than those that
+// are wanted.
 func TestRandomOfSome(t *testing.T) {
 	types := []ir.Type{ir.Bool, ir.I64, ir.U64, ir.F64}
 	sqrt, _ := ir.LookupMath("math.Sqrt")
 	for seed := range uint64(100) {
-		o := irtest.Options{Memory: true, Threads: true, Types: types, Math: func(fn ir.MathFn) bool { return fn == sqrt }}
+		o := irtest.Options{Memory: true, Threads: true, Types: types, Math: func(fn ir.MathFn) bool { return fn == sqrt },
+			Faults: seed%4 > 1, Without: [][]ir.Op{nil, {ir.OpPrint}, {ir.OpBounds, ir.OpSliceBounds}}[seed%3]}
 		if seed%2 == 1 {
 			o.Types = []ir.Type{}
 		}
@@ -64,6 +66,30 @@ func TestRandomOfSome(t *testing.T) {
 			if in.Op == ir.OpMath && in.Fn != sqrt {
 				t.Fatalf("%v", in.Fn)
 			}
+			if slices.Contains(o.Without, in.Op) {
+				t.Fatalf("%v", in.Op)
+			}
 		})
+	}
+}
+
+// TestExamples compares the example functions with Go.
+func TestExamples(t *testing.T) {
+	same := func(f *ir.Func, want int64, args ...ir.Bits) {
+		t.Helper()
+		if err := ir.Verify(f); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := new(ir.Evaluator).Run(f, args...); err != nil || int64(out[0]) != want {
+			t.Errorf("%s of %#x: %d, %v; want %d", f.Name, args, out, err, want)
+		}
+	}
+	m, c := irtest.Mandelbrot(), irtest.Collatz()
+	for i := range 400 {
+		x, y, limit := -2+0.15*float64(i%20), -1.25+0.125*float64(i/20), int64(i%60)
+		same(m, irtest.MandelbrotGo(x, y, limit), ir.FromF64(x), ir.FromF64(y), ir.Bits(limit))
+	}
+	for n, want := range map[int64]int64{-3: -1, 0: -1, 1: 0, 6: 8, 27: 111, 1 << 40: 40, 35655: 999} {
+		same(c, want, ir.Bits(n))
 	}
 }

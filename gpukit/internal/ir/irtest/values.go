@@ -1,6 +1,6 @@
-// Package irtest makes random functions in IR, and inputs for them, for tests
-// of what transforms or runs functions. The reference evaluator says what they
-// compute.
+// Package irtest makes random functions in IR, inputs for them, and a few
+// examples, for tests of what transforms or runs functions. The reference
+// evaluator says what they compute.
 package irtest
 
 import (
