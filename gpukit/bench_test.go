@@ -1,6 +1,7 @@
 package gpukit
 
 import (
+	"fmt"
 	"testing"
 )
 
@@ -121,4 +122,25 @@ func BenchmarkDiscount(b *testing.B) {
 		}
 		sink = z[7]
 	})
+}
+
+// A call costs the same however many kernels there are.
+func BenchmarkCallAmongKernels(b *testing.B) {
+	for _, n := range []int{1, 100, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			d := MustOpen("cpu")
+			for i := range n - 1 {
+				d.mustProgram(b, smallKernel(b, i))
+			}
+			for b.Loop() {
+				sink = Must(d.Vectorize(add1, 1.0)).Item()
+			}
+		})
+	}
+}
+
+func (d *Device) mustProgram(t testing.TB, f *function) {
+	if _, err := d.program(f); err != nil {
+		t.Fatal(err)
+	}
 }

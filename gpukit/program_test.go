@@ -12,7 +12,7 @@ import (
 )
 
 // smallKernel makes the n-th of very many different functions.
-func smallKernel(t *testing.T, n int) *function {
+func smallKernel(t testing.TB, n int) *function {
 	t.Helper()
 	fset := token.NewFileSet()
 	text := fmt.Sprintf("package p\nfunc f(x float64) float64 { return x*%d + 1 }", n)
