@@ -43,6 +43,7 @@ type bound struct {
 	param    int       // position among the function's parameters, -1 if it is returned
 	indexed  bool      // the function indexes the array; else each worker has an element
 	captured bool
+	read     bool // of a launch: some thread reads the array
 	written  bool
 }
 
@@ -124,7 +125,7 @@ func (c *call) place(d *Device, pos int, name string, a *Array) error {
 		return nil
 	}
 	if home != d.core {
-		return c.refuseArg(pos, name, "pass it as .Host(), or Put it there", "the array is on device %s, the call on %s", home.name, d.name)
+		return c.refuseArg(pos, name, "pass it as .Host(), or Put it there", "the array is on another device (opened as %q), the call on %s", home.name, d.name)
 	}
 	c.resident = true
 	return nil
@@ -160,7 +161,7 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 		}
 		n = max(n, 1)
 	}
-	l, nin, err := c.signature(layout, n)
+	l, nin, err := c.signature(layout, n, given != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -220,8 +221,32 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 			return nil, c.refuse("pass an array with one place for each element of the result", "Out array %d (shape %s, strides %v) would be written more than once in the same place", i+1, shape.Format(o.array.shape), o.array.strides)
 		}
 	}
-	c.separate(layout == nil)
+	for i, a := range given {
+		for j, b := range given[:i] {
+			if overlap(a, b) {
+				return nil, c.refuse("give each result an array of its own", "Out arrays %d and %d overlap", j+1, i+1)
+			}
+		}
+	}
+	if err := caught(c.op, func() { c.separate(layout == nil) }); err != nil {
+		return nil, err
+	}
 	return c, c.finish(d)
+}
+
+// caught turns the panic of an array that does not fit into memory into an error.
+func caught(op string, f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			e, ok := r.(*ShapeError)
+			if !ok {
+				panic(r)
+			}
+			err = &ShapeError{Op: op, Detail: e.Detail}
+		}
+	}()
+	f()
+	return nil
 }
 
 // conflict names the arguments whose loop dimensions do not broadcast, if that is
@@ -255,7 +280,7 @@ func (b *bound) walk(p shape.PlannedOperand) {
 
 // signature compares the function with the layout and the number of results,
 // and says how many of its parameters are inputs.
-func (c *call) signature(layout *string, n int) (l *shape.Layout, nin int, err error) {
+func (c *call) signature(layout *string, n int, given bool) (l *shape.Layout, nin int, err error) {
 	src := c.fn.source
 	nin = len(src.Params)
 	returned := len(src.Results)
@@ -277,8 +302,10 @@ func (c *call) signature(layout *string, n int) (l *shape.Layout, nin int, err e
 		nin -= len(l.Out)
 	}
 	switch {
+	case len(l.Out) != n && given:
+		return nil, 0, c.refuse("give it one array for each result", "gpukit.Out has %d arrays, layout %v has %d results", n, l, len(l.Out))
 	case len(l.Out) != n:
-		return nil, 0, c.refuse("", "layout %v has %d results, %s wants %d", l, len(l.Out), c.op, n)
+		return nil, 0, c.refuse(fmt.Sprintf("pass gpukit.Out with %d arrays, or for two results call GUVectorize2", len(l.Out)), "layout %v has %d results, %s returns %d", l, len(l.Out), c.op, n)
 	case returned != 0 && returned != n:
 		return nil, 0, c.resultCount(returned, n)
 	case nin != len(l.In) || nin < 0:
@@ -387,8 +414,36 @@ func (c *call) finish(d *Device) (err error) {
 	if err := c.capture(); err != nil {
 		return err
 	}
-	c.prog, err = d.program(c.fn)
-	return err
+	if c.prog, err = d.program(c.fn); err != nil {
+		return err
+	}
+	return c.checkLocal(d)
+}
+
+// maxLocal is the local memory that a thread can have on any card: 512 KB (CUDA
+// C++ Programming Guide, technical specifications per compute capability).
+const maxLocal = 512 << 10
+
+// checkLocal refuses local arrays that no card has room for, or this machine, once
+// for each worker that is under way.
+func (c *call) checkLocal(d *Device) error {
+	size := 0
+	for _, m := range c.prog.ir.Mems {
+		if m.Space == ir.Local {
+			size += m.Len * m.Elem.Size()
+		}
+	}
+	if size > maxLocal {
+		return c.refuse("use smaller arrays, or an array that is an argument", "the local arrays of %s take %s for each thread, and no card gives a thread more than %s", c.fn.name, bytes(size), bytes(maxLocal))
+	}
+	lanes := 1
+	if c.fn.source.Meets {
+		lanes = c.block.X * c.block.Y * c.block.Z
+	}
+	if why := room(Uint8, size*lanes*d.workers()); why != "" {
+		return c.refuse("use smaller arrays", "the local arrays of %s do not fit, one for each thread: %s", c.fn.name, why)
+	}
+	return nil
 }
 
 // capture reads the notebook variables that the function uses.
@@ -559,7 +614,7 @@ func (c *call) bind(d *Device) cpu.Launch {
 	l := cpu.Launch{
 		Shape:      c.loop,
 		Goroutines: d.workers(),
-		Cancelled:  host.Current().Interrupted,
+		Cancelled:  d.cancelled(),
 		Print:      printLine,
 		Group:      c.block.X * c.block.Y * c.block.Z,
 	}
@@ -619,6 +674,13 @@ func (c *call) bind(d *Device) cpu.Launch {
 	return l
 }
 
+// cancelled says when a running call is to end: when the user presses Stop or the
+// device is closed.
+func (d *Device) cancelled() func() bool {
+	stop := host.Current().Interrupted
+	return func() bool { return d.closed.Load() || stop != nil && stop() }
+}
+
 // sharedLen is the number of elements of a dynamic shared memory.
 func (c *call) sharedLen(d *Device, m ir.Mem) int {
 	return d.options.sharedBytes / c.fn.source.Func.Mems[m].Elem.Size()
@@ -672,7 +734,11 @@ func (d *Device) run(c *call) error {
 	if err := c.allocate(d); err != nil {
 		return err
 	}
-	err := c.prog.cpu.Run(c.bind(d))
+	var launch cpu.Launch
+	if err := caught(c.op, func() { launch = c.bind(d) }); err != nil {
+		return err
+	}
+	err := c.prog.cpu.Run(launch)
 	var failed *cpu.WorkerError
 	switch {
 	case err == nil:
@@ -680,10 +746,15 @@ func (d *Device) run(c *call) error {
 			f()
 		}
 		return nil
+	case errors.Is(err, cpu.ErrCancelled) && d.closed.Load():
+		return fmt.Errorf("gpukit.%s: %w", c.op, ErrClosed)
 	case errors.Is(err, cpu.ErrCancelled):
 		return ErrInterrupted
 	case errors.As(err, &failed):
 		return c.workerError(failed)
+	}
+	if d.options.unchecked {
+		return fmt.Errorf("gpukit.%s: %s uses an index out of range, or another check that Unchecked() leaves out would have failed; run it without Unchecked() to see where (%w)", c.op, c.fn.name, err)
 	}
 	return fmt.Errorf("gpukit.%s: %w", c.op, err)
 }

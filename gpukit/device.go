@@ -116,8 +116,8 @@ func (d *Device) With(opts ...Option) *Device {
 	return w
 }
 
-// Close gives back what the device holds. Later calls on it, or on a variant
-// made by With, return ErrClosed; results that are in host memory stay valid.
+// Close gives back what the device holds. Calls that are running end soon, and
+// later ones at once, on it or on a variant made by With, with ErrClosed; results that are in host memory stay valid.
 // Closing twice is not an error.
 func (d *Device) Close() error {
 	if d == nil {

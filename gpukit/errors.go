@@ -16,8 +16,13 @@ type ShapeError struct {
 	Detail string
 }
 
-// Error returns "gpukit.Op: detail".
-func (e *ShapeError) Error() string { return "gpukit." + e.Op + ": " + e.Detail }
+// Error returns "gpukit.Op: detail", or "gpukit: detail" without an Op.
+func (e *ShapeError) Error() string {
+	if e.Op == "" {
+		return "gpukit: " + e.Detail
+	}
+	return "gpukit." + e.Op + ": " + e.Detail
+}
 
 // ArgumentError says that an argument of a call cannot be used.
 type ArgumentError struct {
@@ -50,7 +55,7 @@ func (e *ArgumentError) Error() string {
 var ErrInterrupted = errors.New("gpukit: interrupted")
 
 // ErrClosed is the error of a call on a device after Close.
-var ErrClosed = errors.New("gpukit: the device is closed; open it again")
+var ErrClosed = errors.New("the device is closed; open it again")
 
 // CompileError lists everything in a function that keeps it from being a
 // kernel, each line with position and remedy.

@@ -86,9 +86,10 @@ func (d *Device) plan(c *call) *Plan {
 	p.Workers, _ = shape.Size(c.loop)
 	for i := range c.args {
 		a := c.args[i].describe(c.loop)
-		if !c.args[i].written || c.grid.X == 0 {
+		if c.grid.X == 0 || c.args[i].read || c.args[i].captured {
 			p.BytesIn += a.Bytes
-		} else {
+		}
+		if c.args[i].written {
 			p.BytesOut += a.Bytes
 		}
 		p.Args = append(p.Args, a)
@@ -99,8 +100,11 @@ func (d *Device) plan(c *call) *Plan {
 		p.BytesOut += a.Bytes
 		p.Results = append(p.Results, a)
 	}
-	l := c.bind(d)
-	p.Code = c.prog.cpu.Describe(&l)
+	p.Code = "the arguments do not fit into memory"
+	caught(c.op, func() {
+		l := c.bind(d)
+		p.Code = c.prog.cpu.Describe(&l)
+	})
 	return p
 }
 
@@ -136,7 +140,11 @@ func (b *bound) describe(loop []int) PlanArgument {
 	if !b.indexed {
 		distinct = 1
 	}
+	wide := 0 // dimensions with more than one worker
 	for i, n := range loop {
+		if n > 1 {
+			wide++
+		}
 		if b.loop[i] == 0 && n > 1 {
 			repeats = append(repeats, fmt.Sprint(i))
 		} else {
@@ -146,7 +154,7 @@ func (b *bound) describe(loop []int) PlanArgument {
 	if len(repeats) > 0 {
 		how := "repeats along dimension " + repeats[0]
 		switch {
-		case len(repeats) == len(loop):
+		case len(repeats) == wide:
 			how = "the same for every worker"
 		case len(repeats) > 1:
 			how = "repeats along dimensions " + strings.Join(repeats, ", ")
@@ -159,6 +167,10 @@ func (b *bound) describe(loop []int) PlanArgument {
 	if g, ok := a.store.(*generator); ok {
 		p.Kind = "generated array"
 		p.Note = g.String() + ", " + p.Note
+		if b.indexed {
+			p.Note += ", written to memory for the call"
+			p.Bytes = g.n * p.DType.Size()
+		}
 		return p
 	}
 	p.Bytes = distinct * p.DType.Size()

@@ -48,6 +48,10 @@ const (
 	maxGridYZ       = 65535
 )
 
+// maxShared is the most shared memory that a block can have on any card: 227 KB
+// on compute capability 9.0 (the same table).
+const maxShared = 227 << 10
+
 // checkGeometry refuses a grid or block that no device takes.
 func checkGeometry(op string, g Grid, b Block) error {
 	refuse := func(what, remedy string, args ...any) error {

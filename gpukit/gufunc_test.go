@@ -221,17 +221,31 @@ func TestOut(t *testing.T) {
 		f     func(*Device) error
 		words []string
 	}{
-		"small":         {one(add1, Zeros(2, 2), Out(Zeros(2))), []string{"non-broadcastable output operand with shape (2,) doesn't match the broadcast shape (2,2)"}},
-		"zero stride":   {one(add1, Arange(3), Out(Zeros(1).BroadcastTo(3))), []string{"Out array 1", "more than once"}},
-		"generated":     {one(add1, Arange(3), Out(Arange(3))), []string{"Out array 1", "computed"}},
-		"dtype":         {one(add1, Arange(3), Out(FromSlice([]int{1, 2, 3}))), []string{"Out array 1", "int64", "float64"}},
-		"nil":           {one(add1, Arange(3), Out(nil)), []string{"Out array 1", "nil"}},
-		"none":          {one(add1, Arange(3), Out()), []string{"Out has no arrays"}},
+		"small":       {one(add1, Zeros(2, 2), Out(Zeros(2))), []string{"non-broadcastable output operand with shape (2,) doesn't match the broadcast shape (2,2)"}},
+		"zero stride": {one(add1, Arange(3), Out(Zeros(1).BroadcastTo(3))), []string{"Out array 1", "more than once"}},
+		"generated":   {one(add1, Arange(3), Out(Arange(3))), []string{"Out array 1", "computed"}},
+		"dtype":       {one(add1, Arange(3), Out(FromSlice([]int{1, 2, 3}))), []string{"Out array 1", "int64", "float64"}},
+		"nil":         {one(add1, Arange(3), Out(nil)), []string{"Out array 1", "nil"}},
+		"none":        {one(add1, Arange(3), Out()), []string{"Out has no arrays"}},
+		"overlapping": {func(d *Device) error {
+			z := Zeros(3)
+			_, _, err := d.Vectorize2(twice, Arange(3), Out(z, z))
+			return err
+		}, []string{"Out arrays 1 and 2 overlap"}},
+		"one of two": {func(d *Device) error {
+			_, _, err := d.GUVectorize2(minmax, "(n)->(),()", Arange(3), Out(Zeros(1).Reshape()))
+			return err
+		}, []string{"Out has 1 arrays", "2 results"}},
+		"two of one": {func(d *Device) error { _, err := d.GUVectorize(minmax, "(n)->(),()", Arange(3)); return err }, []string{"GUVectorize2", "2 arrays"}},
+		"huge generated": {func(d *Device) error {
+			_, err := d.GUVectorize(inner1d, "(n),(n)->()", Arange(1<<42), Arange(1<<42))
+			return err
+		}, []string{"32TB", "available"}},
 		"not last":      {one(add1, Out(Zeros(3)), Arange(3)), []string{"not the last argument"}},
 		"two":           {one(add1, Arange(3), Out(Zeros(3), Zeros(3))), []string{"returns 1 values", "wants 2"}},
 		"two results":   {one(twice, 1.0), []string{"returns 2 values", "Vectorize2"}},
 		"slice":         {one(inner1d, Arange(3), Arange(3)), []string{"argument 1 (a)", "GUVectorize"}},
-		"other device":  {one(add1, Arange(3), Out(MustOpen("cpu").keep(Zeros(3)))), []string{"device cpu"}},
+		"other device":  {one(add1, Arange(3), Out(MustOpen("cpu").keep(Zeros(3)))), []string{"another device", "cpu"}},
 		"three results": {one(three, 1.0), []string{"returns 3 values", "gpukit.Out with 3 arrays"}},
 	} {
 		fails(t, name, c.f, c.words...)
@@ -252,8 +266,8 @@ func TestOptionsOfTheCPU(t *testing.T) {
 			t.Errorf("the device of the plan is %q, without %s", p.Device, w)
 		}
 	}
-	if _, err := d.GUVectorize(cVestDiscount17, "(),(o),(m,o),() -> (m,o)", 7, Arange(5), Arange(10).Reshape(2, 5), 5); err == nil {
-		t.Error("an index out of range is not noticed at all")
+	if _, err := d.GUVectorize(cVestDiscount17, "(),(o),(m,o),() -> (m,o)", 7, Arange(5), Arange(10).Reshape(2, 5), 5); err == nil || !strings.Contains(err.Error(), "without Unchecked()") {
+		t.Error(err, "an index out of range is not noticed at all")
 	}
 	same(t, "the next call", Must(d.Vectorize(add1, 1.0)).Item(), 2.0)
 }

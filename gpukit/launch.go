@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"gpunotes/gpukit/internal/frontend"
+	"gpunotes/gpukit/internal/ir"
 	"gpunotes/gpukit/internal/shape"
 )
 
@@ -47,6 +48,9 @@ func (d *Device) launched(op string, kernel any, grid Grid, block Block, args []
 	if _, ok := shape.Size(c.loop); !ok {
 		return nil, c.refuse("use fewer blocks", "a grid of %v with blocks of %v has too many threads", grid, block)
 	}
+	if err := c.checkShared(d); err != nil {
+		return nil, err
+	}
 	for i, x := range args {
 		p := src.Params[i]
 		b, err := c.take(d, i, x, p.Written)
@@ -61,6 +65,7 @@ func (d *Device) launched(op string, kernel any, grid Grid, block Block, args []
 				return nil, c.refuseArg(i+1, p.Name, "give the parameter as many [] as the array has dimensions", "the array has shape %s, the parameter is a slice of rank %d", shape.Format(b.array.shape), p.Rank)
 			}
 			b.loop, b.core, b.strides = make([]int, 6), b.array.shape, b.array.strides
+			b.read = p.Read
 			if p.Written {
 				if err := c.writable(i, p, &b, x); err != nil {
 					return nil, err
@@ -70,6 +75,39 @@ func (d *Device) launched(op string, kernel any, grid Grid, block Block, args []
 		c.args = append(c.args, b)
 	}
 	return c, c.finish(d)
+}
+
+// checkShared refuses more shared memory than any card has.
+func (c *call) checkShared(d *Device) error {
+	static, dynamic := 0, 0
+	for _, m := range c.fn.source.Func.Mems {
+		switch {
+		case m.Space != ir.Shared:
+		case m.Len == 0:
+			dynamic++
+		default:
+			static += m.Len * m.Elem.Size()
+		}
+	}
+	if inlined := ir.Inline(c.fn.source.Func); len(inlined.Mems) > len(c.fn.source.Func.Mems) {
+		static = 0
+		for _, m := range inlined.Mems {
+			if m.Space == ir.Shared {
+				static += m.Len * m.Elem.Size()
+			}
+		}
+	}
+	if dynamic > 1 {
+		return c.refuse("use one of simt.SharedFloat64, SharedFloat32, SharedInt64, SharedInt32 in a kernel", "%s uses the dynamic shared memory as several types", c.fn.name)
+	}
+	bytesOf := 0
+	if dynamic > 0 {
+		bytesOf = d.options.sharedBytes
+	}
+	if static+bytesOf > maxShared {
+		return c.refuse("use smaller arrays, or give each block less to do", "a block of %s needs %s of shared memory, and no card has more than %s", c.fn.name, bytes(static+bytesOf), bytes(maxShared))
+	}
+	return nil
 }
 
 // writable sees to it that what the kernel writes arrives in x.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"gpunotes/gpukit/simt"
 )
@@ -174,21 +175,28 @@ func TestLaunchRefusals(t *testing.T) {
 		f     func(*Device) error
 		words []string
 	}{
-		"no grid":        {l(counts, Grid{}, Threads(1), x), []string{"grid is (0, 0, 0)", "gpukit.Blocks"}},
-		"four":           {l(counts, Blocks(1, 1, 1, 1), Threads(1), x), []string{"one to three dimensions"}},
-		"no threads":     {l(counts, Blocks(1), Threads(0), x), []string{"block is (0, 1, 1)"}},
-		"1025 threads":   {l(counts, Blocks(1), Threads(1025), x), []string{"(1025, 1, 1)", "limits are (1024"}},
-		"2048 threads":   {l(counts, Blocks(1), Threads(64, 32), x), []string{"2048 threads", "1024"}},
-		"grid y":         {l(counts, Blocks(1, 65536), Threads(1), x), []string{"65535"}},
-		"result":         {l(add1, Blocks(1), Threads(1), x), []string{"add1 returns a value"}},
-		"arguments":      {l(saxpy, Blocks(1), Threads(1), x), []string{"3 arguments (a, x, y), got 1"}},
-		"rank":           {l(apply, Blocks(1), Threads(1), affine{}, x), []string{"argument 2 (x)", "(64,)", "rank 2"}},
-		"array for one":  {l(saxpy, Blocks(1), Threads(1), x, x, x), []string{"argument 1 (a)", "[]float64"}},
-		"generated":      {l(guarded, Blocks(1), Threads(1), Arange(3), 1), []string{"argument 1 (x)", "computed"}},
-		"dtype":          {l(counts, Blocks(1), Threads(1), x), []string{"argument 1 (out)", "float64", "int64"}},
-		"struct":         {l(apply, Blocks(1), Threads(1), 3, Zeros(2, 2)), []string{"argument 1 (p)", "int"}},
-		"divergent":      {l(divergent, Blocks(1), Threads(2), x), []string{"launch_test.go:80", "barrier", "condition at launch_test.go:79", "threads"}},
-		"index":          {l(saxpyUnguarded, Blocks(2), Threads(48), 1.0, x, x), []string{"index out of range (index 64, length 64)", "block (1, 0, 0)", "thread (16, 0, 0)", "launch_test.go"}},
+		"no grid":       {l(counts, Grid{}, Threads(1), x), []string{"grid is (0, 0, 0)", "gpukit.Blocks"}},
+		"four":          {l(counts, Blocks(1, 1, 1, 1), Threads(1), x), []string{"one to three dimensions"}},
+		"no threads":    {l(counts, Blocks(1), Threads(0), x), []string{"block is (0, 1, 1)"}},
+		"1025 threads":  {l(counts, Blocks(1), Threads(1025), x), []string{"(1025, 1, 1)", "limits are (1024"}},
+		"2048 threads":  {l(counts, Blocks(1), Threads(64, 32), x), []string{"2048 threads", "1024"}},
+		"grid y":        {l(counts, Blocks(1, 65536), Threads(1), x), []string{"65535"}},
+		"result":        {l(add1, Blocks(1), Threads(1), x), []string{"add1 returns a value"}},
+		"arguments":     {l(saxpy, Blocks(1), Threads(1), x), []string{"3 arguments (a, x, y), got 1"}},
+		"rank":          {l(apply, Blocks(1), Threads(1), affine{}, x), []string{"argument 2 (x)", "(64,)", "rank 2"}},
+		"array for one": {l(saxpy, Blocks(1), Threads(1), x, x, x), []string{"argument 1 (a)", "[]float64"}},
+		"generated":     {l(guarded, Blocks(1), Threads(1), Arange(3), 1), []string{"argument 1 (x)", "computed"}},
+		"dtype":         {l(counts, Blocks(1), Threads(1), x), []string{"argument 1 (out)", "float64", "int64"}},
+		"struct":        {l(apply, Blocks(1), Threads(1), 3, Zeros(2, 2)), []string{"argument 1 (p)", "int"}},
+		"divergent":     {l(divergent, Blocks(1), Threads(2), x), []string{"launch_test.go:81", "barrier", "condition at launch_test.go:80", "threads"}},
+		"index":         {l(saxpyUnguarded, Blocks(2), Threads(48), 1.0, x, x), []string{"index out of range (index 64, length 64)", "block (1, 0, 0)", "thread (16, 0, 0)", "launch_test.go"}},
+		"shared memory": {func(d *Device) error {
+			return d.With(SharedBytes(1<<40)).Launch(dynamicReverse, Blocks(1), Threads(1), x)
+		}, []string{"1TB", "227KB"}},
+		"static shared":  {l(tooMuchShared, Blocks(1), Threads(1), x), []string{"tooMuchShared", "781.25KB", "227KB"}},
+		"two types":      {l(twoShared, Blocks(1), Threads(1), x), []string{"several types"}},
+		"local arrays":   {l(bigLocal, Blocks(4096), Threads(1024), x), []string{"local arrays of bigLocal", "8MB", "512KB"}},
+		"huge generator": {l(readsGenerated, Blocks(1), Threads(1), Arange(1<<42), x), []string{"Launch", "32TB", "available"}},
 		"nil":            {l(counts, Blocks(1), Threads(1), nil), []string{"argument 1 (out)", "nil"}},
 		"outside kernel": {func(d *Device) error { _, err := d.Vectorize(usesThreads, 1.0); return err }, []string{"ThreadIdx", "Launch"}},
 	} {
@@ -197,6 +205,64 @@ func TestLaunchRefusals(t *testing.T) {
 	var none *Device
 	if err := none.Launch(counts, Blocks(1), Threads(1), x); err == nil || !strings.Contains(err.Error(), "device is nil") {
 		t.Error(err)
+	}
+}
+
+func tooMuchShared(x []float64) {
+	var s [100000]float64
+	simt.Shared(&s)
+	s[simt.ThreadIdx().X] = 1
+	x[0] = s[0]
+}
+
+func twoShared(x []float64) {
+	a, b := simt.SharedFloat64(), simt.SharedInt64()
+	a[0], b[0] = 1, 2
+	x[0] = a[0]
+}
+
+func bigLocal(x []float64) {
+	var s [1 << 20]float64
+	i := simt.ThreadIdx().X
+	s[i] = 1
+	simt.SyncThreads()
+	x[i%len(x)] = s[i]
+}
+
+func readsGenerated(x, y []float64) { y[0] = x[len(x)-1] }
+
+// flag leaves a loop by what another thread may have written.
+func flag(x []float64) {
+	for i := 0; i < 10; i++ {
+		simt.SyncThreads()
+		if x[0] > 0 {
+			break
+		}
+		x[0] = 1
+	}
+}
+
+func TestDivergenceNamesTheBranch(t *testing.T) {
+	err := MustOpen("cpu").Launch(flag, Blocks(1), Threads(2), Zeros(1))
+	if err == nil || !strings.Contains(err.Error(), "launch_test.go:238:3 may differ") {
+		t.Error(err)
+	}
+}
+
+// Closing the device ends what runs on it.
+func TestCloseEndsACall(t *testing.T) {
+	d := MustOpen("parallel")
+	done := make(chan error)
+	go func() { done <- d.Launch(spin, Blocks(1), Threads(32), Zeros(1)) }()
+	time.Sleep(20 * time.Millisecond)
+	d.Close()
+	select {
+	case err := <-done:
+		if !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the call goes on")
 	}
 }
 
@@ -221,7 +287,7 @@ func TestExplainLaunch(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "threads", p.Workers, 1024)
-	for _, w := range []string{"(4, 1, 1) blocks of (256, 1, 1) threads", "barrier", "shared"} {
+	for _, w := range []string{"(4, 1, 1) blocks of (256, 1, 1) threads", "barrier", "shared", "each worker sees (1000,), the same for every worker, written to memory"} {
 		if !strings.Contains(p.String(), w) {
 			t.Errorf("the plan does not say %q:\n%v", w, p)
 		}

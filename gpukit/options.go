@@ -33,8 +33,8 @@ func Unchecked() Option { return Option{func(o *options) { o.unchecked = true }}
 func OneWorkerPerSlice() Option { return Option{func(o *options) { o.oneWorkerPerSlice = true }} }
 
 // SharedBytes gives every block of a Launch n bytes of dynamic shared memory,
-// which simt.SharedFloat64 and its kin return as a slice; it begins as zeros. A
-// negative n counts as 0.
+// which simt.SharedFloat64 and its kin return as a slice. What it holds at first
+// is undefined. A negative n counts as 0; a launch refuses more than a GPU has.
 func SharedBytes(n int) Option { return Option{func(o *options) { o.sharedBytes = max(n, 0) }} }
 
 // String lists the settings that are not the default.

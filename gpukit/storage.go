@@ -81,7 +81,7 @@ func storageOf(x any) storage {
 // makeStorage makes n zeros. It panics with a *ShapeError if they do not fit into
 // memory.
 func makeStorage(t DType, n int) storage {
-	needRoom("memory", t, n)
+	needRoom("", t, n)
 	switch t {
 	case Float64:
 		return storageOf(make([]float64, n))

@@ -333,7 +333,7 @@ func (c *compiler) divergences(f *ir.Func) {
 	for _, d := range ir.Divergences(f, nil) {
 		c.rep.addAt(CodeDivergent, d.Pos,
 			"move it out of the if or the loop, so that all threads of the block reach it; threads that have nothing to do may return from the kernel before",
-			"the %s may be reached by some threads only: the condition at %v differs between threads", what[d.Op], d.Branch)
+			"the %s may be reached by some threads only: the condition at %v may differ between threads", what[d.Op], d.Branch)
 	}
 }
 

@@ -15,7 +15,7 @@ type Divergence struct {
 // passes; varying says which scalar parameters differ between workers, nil
 // none.
 func Divergences(f *Func, varying func(Param) bool) []Divergence {
-	u := uniformity{f: f, varying: make([]bool, len(f.Types)), written: make([]bool, len(f.Mems)), mixed: map[*Instr]bool{}}
+	u := uniformity{f: f, varying: make([]bool, len(f.Types)), written: make([]bool, len(f.Mems)), mixed: map[*Instr]*Pos{}}
 	for _, p := range f.Params {
 		u.varying[p.Value] = p.Kind == ThreadIdx || p.Kind == Offset || p.Kind == Scalar && varying != nil && varying(p)
 	}
@@ -36,7 +36,7 @@ type uniformity struct {
 	f       *Func
 	varying []bool          // by Value
 	written []bool          // by Mem
-	mixed   map[*Instr]bool // loops whose iterations not all workers take part in
+	mixed   map[*Instr]*Pos // loops whose iterations not all workers take part in, and why
 	nest    []*Instr        // enclosing constructs, nil is the function
 	found   []Divergence
 	changed bool
@@ -60,8 +60,9 @@ func (u *uniformity) any(vs []Value) bool {
 
 // region goes through r; branch is where the workers parted if not all of them
 // are here, else nil. It returns the outermost depth, function excluded, to
-// which some leave while others stay, or len(nest) if none do.
-func (u *uniformity) region(r *Region, branch *Pos) (leaves int) {
+// which some leave while others stay, or len(nest) if none do, and the branch that
+// parted them.
+func (u *uniformity) region(r *Region, branch *Pos) (leaves int, why *Pos) {
 	leaves = len(u.nest)
 	for i := range r.Instrs {
 		in := &r.Instrs[i]
@@ -81,8 +82,8 @@ func (u *uniformity) region(r *Region, branch *Pos) (leaves int) {
 					u.vary(v, u.varying[in.Args[j]] || branch != nil && in.Op == OpBreak)
 				}
 			}
-			if in.Op == OpBreak && branch != nil && depth > 0 {
-				leaves = min(leaves, depth)
+			if in.Op == OpBreak && branch != nil && depth > 0 && depth < leaves {
+				leaves, why = depth, branch
 			}
 		case OpIf:
 			inside := branch
@@ -93,30 +94,37 @@ func (u *uniformity) region(r *Region, branch *Pos) (leaves int) {
 				}
 			}
 			u.nest = append(u.nest, in)
-			out := min(u.region(in.Regions[0], inside), u.region(in.Regions[1], inside))
+			out, by := u.region(in.Regions[0], inside)
+			if o, b := u.region(in.Regions[1], inside); o < out {
+				out, by = o, b
+			}
 			u.nest = u.nest[:len(u.nest)-1]
 			if out < len(u.nest) { // past the if
-				leaves = min(leaves, out)
-				branch = &in.Pos
+				if out < leaves {
+					leaves, why = out, by
+				}
+				branch = by
 			}
 		case OpLoop:
 			for j, c := range in.Carried {
 				u.vary(c, u.varying[in.Args[j]])
 			}
 			inside := branch
-			if u.mixed[in] && inside == nil {
-				inside = &in.Pos
+			if inside == nil {
+				inside = u.mixed[in]
 			}
 			u.nest = append(u.nest, in)
-			out := u.region(in.Regions[0], inside)
+			out, by := u.region(in.Regions[0], inside)
 			u.nest = u.nest[:len(u.nest)-1]
-			if out <= len(u.nest) && !u.mixed[in] {
-				u.mixed[in] = true
+			if out <= len(u.nest) && u.mixed[in] == nil {
+				u.mixed[in] = by
 				u.changed = true
 			}
 			if out < len(u.nest) {
-				leaves = min(leaves, out)
-				branch = &in.Pos
+				if out < leaves {
+					leaves, why = out, by
+				}
+				branch = by
 			}
 		case OpBarrier, OpWarpBarrier, OpShuffle, OpVote:
 			if branch != nil {
@@ -137,5 +145,5 @@ func (u *uniformity) region(r *Region, branch *Pos) (leaves int) {
 			}
 		}
 	}
-	return leaves
+	return leaves, why
 }
