@@ -408,8 +408,7 @@ func (c *call) take(d *Device, i int, x any, written bool) (bound, error) {
 	return b, c.place(d, i+1, p.Name, array)
 }
 
-// finish reads the captured variables, copies arguments that results overlap,
-// and compiles.
+// finish reads the captured variables, compiles, and checks what the code needs.
 func (c *call) finish(d *Device) (err error) {
 	if err := c.capture(); err != nil {
 		return err
@@ -419,10 +418,6 @@ func (c *call) finish(d *Device) (err error) {
 	}
 	return c.checkLocal(d)
 }
-
-// maxLocal is the local memory that a thread can have on any card: 512 KB (CUDA
-// C++ Programming Guide, technical specifications per compute capability).
-const maxLocal = 512 << 10
 
 // checkLocal refuses local arrays that no card has room for, or this machine, once
 // for each worker that is under way.
@@ -618,6 +613,11 @@ func (c *call) bind(d *Device) cpu.Launch {
 		Print:      printLine,
 		Group:      c.block.X * c.block.Y * c.block.Z,
 	}
+	for _, m := range c.prog.ir.Mems {
+		if m.Space == ir.Shared && m.Len == 0 {
+			l.DynamicShared = d.options.sharedBytes / m.Elem.Size()
+		}
+	}
 	byMem := map[ir.Mem]*bound{}
 	var scalars []cpu.Operand
 	take := func(b *bound) {
@@ -643,9 +643,6 @@ func (c *call) bind(d *Device) cpu.Launch {
 		}
 	}
 	for m, mem := range f.Mems {
-		if mem.Space == ir.Shared && mem.Len == 0 {
-			l.DynamicShared = max(l.DynamicShared, c.sharedLen(d, ir.Mem(m)))
-		}
 		if mem.Space == ir.Global {
 			l.Mems = append(l.Mems, byMem[ir.Mem(m)].memory())
 		}

@@ -52,6 +52,10 @@ const (
 // on compute capability 9.0 (the same table).
 const maxShared = 227 << 10
 
+// maxLocal is the local memory that a thread can have on any card: 512 KB (CUDA
+// C++ Programming Guide, technical specifications per compute capability).
+const maxLocal = 512 << 10
+
 // checkGeometry refuses a grid or block that no device takes.
 func checkGeometry(op string, g Grid, b Block) error {
 	refuse := func(what, remedy string, args ...any) error {

@@ -48,9 +48,6 @@ func (d *Device) launched(op string, kernel any, grid Grid, block Block, args []
 	if _, ok := shape.Size(c.loop); !ok {
 		return nil, c.refuse("use fewer blocks", "a grid of %v with blocks of %v has too many threads", grid, block)
 	}
-	if err := c.checkShared(d); err != nil {
-		return nil, err
-	}
 	for i, x := range args {
 		p := src.Params[i]
 		b, err := c.take(d, i, x, p.Written)
@@ -74,27 +71,22 @@ func (d *Device) launched(op string, kernel any, grid Grid, block Block, args []
 		}
 		c.args = append(c.args, b)
 	}
-	return c, c.finish(d)
+	if err := c.finish(d); err != nil {
+		return nil, err
+	}
+	return c, c.checkShared(d)
 }
 
 // checkShared refuses more shared memory than any card has.
 func (c *call) checkShared(d *Device) error {
 	static, dynamic := 0, 0
-	for _, m := range c.fn.source.Func.Mems {
+	for _, m := range c.prog.ir.Mems {
 		switch {
 		case m.Space != ir.Shared:
 		case m.Len == 0:
 			dynamic++
 		default:
 			static += m.Len * m.Elem.Size()
-		}
-	}
-	if inlined := ir.Inline(c.fn.source.Func); len(inlined.Mems) > len(c.fn.source.Func.Mems) {
-		static = 0
-		for _, m := range inlined.Mems {
-			if m.Space == ir.Shared {
-				static += m.Len * m.Elem.Size()
-			}
 		}
 	}
 	if dynamic > 1 {

@@ -2,6 +2,8 @@ package gpukit
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -46,6 +48,18 @@ func blockSums(x, out []float64) {
 	if t == 0 {
 		out[simt.BlockIdx().X] = part[0]
 	}
+}
+
+func sharedOf(t int) float64 {
+	s := simt.SharedFloat64()
+	s[t] = float64(t)
+	simt.SyncThreads()
+	return s[len(s)-1-t]
+}
+
+func dynamicInCallee(x []float64) {
+	t := simt.ThreadIdx().X
+	x[t] = sharedOf(t)
 }
 
 func dynamicReverse(x []float64) {
@@ -143,6 +157,12 @@ func TestLaunch(t *testing.T) {
 		}
 		same(t, "dynamic shared memory", r.Float64s()[:3], []float64{63, 62, 61})
 
+		q := Zeros(8)
+		if err := d.With(SharedBytes(64)).Launch(dynamicInCallee, Blocks(1), Threads(8), q); err != nil {
+			t.Error(err)
+		}
+		same(t, "dynamic shared memory of a callee", q.Float64s(), []float64{7, 6, 5, 4, 3, 2, 1, 0})
+
 		bins, total := make([]int64, 3), Zeros(1)
 		launch(histogram, Blocks(8), Threads(128), Full(2, 1000).As(Int32), bins, total)
 		same(t, "atomics", []any{bins, total.Item()}, []any{[]int64{0, 0, 1000}, 500.0})
@@ -188,7 +208,7 @@ func TestLaunchRefusals(t *testing.T) {
 		"generated":     {l(guarded, Blocks(1), Threads(1), Arange(3), 1), []string{"argument 1 (x)", "computed"}},
 		"dtype":         {l(counts, Blocks(1), Threads(1), x), []string{"argument 1 (out)", "float64", "int64"}},
 		"struct":        {l(apply, Blocks(1), Threads(1), 3, Zeros(2, 2)), []string{"argument 1 (p)", "int"}},
-		"divergent":     {l(divergent, Blocks(1), Threads(2), x), []string{"launch_test.go:81", "barrier", "condition at launch_test.go:80", "threads"}},
+		"divergent":     {l(divergent, Blocks(1), Threads(2), x), []string{place(t, "func divergent(", 2), "barrier", "condition at " + place(t, "func divergent(", 1), "threads"}},
 		"index":         {l(saxpyUnguarded, Blocks(2), Threads(48), 1.0, x, x), []string{"index out of range (index 64, length 64)", "block (1, 0, 0)", "thread (16, 0, 0)", "launch_test.go"}},
 		"shared memory": {func(d *Device) error {
 			return d.With(SharedBytes(1<<40)).Launch(dynamicReverse, Blocks(1), Threads(1), x)
@@ -244,9 +264,23 @@ func flag(x []float64) {
 
 func TestDivergenceNamesTheBranch(t *testing.T) {
 	err := MustOpen("cpu").Launch(flag, Blocks(1), Threads(2), Zeros(1))
-	if err == nil || !strings.Contains(err.Error(), "launch_test.go:238:3 may differ") {
+	if err == nil || !strings.Contains(err.Error(), place(t, "func flag(", 3)+":3 may differ") {
 		t.Error(err)
 	}
+}
+
+// place is where this file has the n-th line after the one with text.
+func place(t *testing.T, text string, n int) string {
+	t.Helper()
+	source, err := os.ReadFile("launch_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, ok := strings.Cut(string(source), "\n"+text)
+	if !ok {
+		t.Fatalf("no %q", text)
+	}
+	return fmt.Sprintf("launch_test.go:%d", strings.Count(before, "\n")+2+n)
 }
 
 // Closing the device ends what runs on it.
