@@ -30,6 +30,7 @@ var hints = []struct{ message, source, cure string }{
 	{`expected '\]', found`, `^\s*type \w+\[`, "generic types are not in the notebook's dialect (Go 1.17): write one type for each case"},
 	{`expected 'IDENT', found '\{'$`, `^\s*func\s*\(`, "at the start of a statement, put a function literal in parentheses: (func() { ... })()"},
 	{`expected 1 expression$`, `,`, "a cell shows one value: write fmt.Println(a, b), or one expression per cell"},
+	{`(to|as) <gpunotes/gpukit\.(Grid|Block)>`, "", "a launch takes a grid and then a block: gpukit.Blocks(3), gpukit.Threads(4)"},
 	{`untyped constant .* overflows <int>$`, "", "give the constant a type that holds it, such as float64(...)"},
 }
 

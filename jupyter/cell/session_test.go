@@ -492,6 +492,18 @@ func TestHints(t *testing.T) {
 	}
 }
 
+func TestHintForGridAndBlock(t *testing.T) {
+	for _, m := range []string{
+		"cannot convert constant 3 to <gpunotes/gpukit.Grid>",
+		"cannot use <gpunotes/gpukit.Block> as <gpunotes/gpukit.Grid> in argument to gpu.Launch",
+		"cannot use <int> as <gpunotes/gpukit.Block> in argument to gpu.Launch",
+	} {
+		if h := withHint(m, ""); !strings.Contains(h, "gpukit.Blocks(3), gpukit.Threads(4)") {
+			t.Errorf("%s: %s", m, h)
+		}
+	}
+}
+
 // A panic in a goroutine ends a Go program; here it ends the cell that started
 // it, at once, wherever the cell is by then.
 func TestGoroutinePanicIsAnErrorOfTheCell(t *testing.T) {
