@@ -50,8 +50,8 @@ func toArgument(op string, pos int, name string, t ir.Type, x any) (a *Array, sc
 		if v.Kind() != reflect.Slice {
 			return refuse(fmt.Sprintf("a %T is neither an array nor a slice nor a number", x), "pass a *gpukit.Array, a slice of numbers, or a number")
 		}
-		if a, err = fromSlice(x); err != nil {
-			return refuse(err.Error(), "pass a rectangular slice of numbers")
+		if why := caught(func() { a = FromSlice(x) }); why != "" {
+			return refuse(why, "pass a rectangular slice of numbers")
 		}
 	}
 	if why := a.unusable(); why != "" {
@@ -61,20 +61,6 @@ func toArgument(op string, pos int, name string, t ir.Type, x any) (a *Array, sc
 		return refuse(fmt.Sprintf("the array's dtype is %v, the parameter's type is %v", a.DType(), t), fmt.Sprintf("pass it as .As(%s)", DType(t).constant()))
 	}
 	return a, 0, nil
-}
-
-// fromSlice is FromSlice with its panic as an error.
-func fromSlice(x any) (a *Array, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			e, ok := r.(*ShapeError)
-			if !ok {
-				panic(r)
-			}
-			err = fmt.Errorf("%s", e.Detail)
-		}
-	}()
-	return FromSlice(x), nil
 }
 
 // exact converts a scalar if its value is exactly representable in t. NaN goes

@@ -40,7 +40,6 @@ type bound struct {
 	core     []int     // the shape that one worker sees
 	strides  []int     // its strides
 	mem      ir.Mem    // of arrays that the function indexes
-	param    int       // position among the function's parameters, -1 if it is returned
 	indexed  bool      // the function indexes the array; else each worker has an element
 	captured bool
 	read     bool // of a launch: some thread reads the array
@@ -150,18 +149,7 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 	if given != nil {
 		n = len(given)
 	}
-	if n == anyNumber {
-		n = len(src.Results)
-		if layout != nil {
-			l, err := shape.ParseLayout(*layout, -1, -1)
-			if err != nil {
-				return nil, c.refuse("", "layout: %v", err)
-			}
-			n = len(l.Out)
-		}
-		n = max(n, 1)
-	}
-	l, nin, err := c.signature(layout, n, given != nil)
+	l, nin, n, err := c.signature(layout, n, given != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -182,9 +170,9 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 	outs := make([]*shape.Operand, n)
 	for i := range outs {
 		t := c.resultType(i, nin)
-		b := bound{name: c.resultName(i, nin), param: -1, written: true}
+		b := bound{name: c.resultName(i, nin), written: true}
 		if len(src.Results) == 0 {
-			b.param, b.indexed, b.mem = nin+i, true, src.Params[nin+i].Mem
+			b.indexed, b.mem = true, src.Params[nin+i].Mem
 		}
 		if given == nil {
 			b.array = &Array{store: unmade(t)}
@@ -228,25 +216,26 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 			}
 		}
 	}
-	if err := caught(c.op, func() { c.separate(layout == nil) }); err != nil {
-		return nil, err
+	if why := caught(func() { c.separate(layout == nil) }); why != "" {
+		return nil, &ShapeError{Op: op, Detail: why}
 	}
 	return c, c.finish(d)
 }
 
-// caught turns the panic of an array that does not fit into memory into an error.
-func caught(op string, f func()) (err error) {
+// caught says why an array that f makes cannot be made, or "": the detail of the
+// *ShapeError that f panics with.
+func caught(f func()) (why string) {
 	defer func() {
 		if r := recover(); r != nil {
 			e, ok := r.(*ShapeError)
 			if !ok {
 				panic(r)
 			}
-			err = &ShapeError{Op: op, Detail: e.Detail}
+			why = e.Detail
 		}
 	}()
 	f()
-	return nil
+	return ""
 }
 
 // conflict names the arguments whose loop dimensions do not broadcast, if that is
@@ -278,38 +267,45 @@ func (b *bound) walk(p shape.PlannedOperand) {
 	}
 }
 
-// signature compares the function with the layout and the number of results,
-// and says how many of its parameters are inputs.
-func (c *call) signature(layout *string, n int, given bool) (l *shape.Layout, nin int, err error) {
+// signature compares the function with the layout and the number of results
+// that are wanted, and says how many of its parameters are inputs and how many
+// results there are.
+func (c *call) signature(layout *string, wanted int, given bool) (l *shape.Layout, nin, n int, err error) {
 	src := c.fn.source
-	nin = len(src.Params)
+	nin, n = len(src.Params), wanted
 	returned := len(src.Results)
 	if layout == nil {
+		if n == anyNumber {
+			n = max(returned, 1)
+		}
 		for i, p := range src.Params {
 			if p.Kind == frontend.Array {
-				return nil, 0, c.refuseArg(i+1, p.Name, fmt.Sprintf("declare it as %v, or use GUVectorize with a layout", p.Type), "parameter %s is a slice: %s calls the function for each element", p.Name, c.op)
+				return nil, 0, 0, c.refuseArg(i+1, p.Name, fmt.Sprintf("declare it as %v, or use GUVectorize with a layout", p.Type), "parameter %s is a slice: %s calls the function for each element", p.Name, c.op)
 			}
 		}
 		if returned != n {
-			return nil, 0, c.resultCount(returned, n)
+			return nil, 0, 0, c.resultCount(returned, n)
 		}
-		return shape.Elementwise(nin, n), nin, nil
+		return shape.Elementwise(nin, n), nin, n, nil
 	}
 	if l, err = shape.ParseLayout(*layout, -1, -1); err != nil {
-		return nil, 0, c.refuse("", "layout: %v", err)
+		return nil, 0, 0, c.refuse("", "layout: %v", err)
+	}
+	if n == anyNumber {
+		n = max(len(l.Out), 1)
 	}
 	if returned == 0 {
 		nin -= len(l.Out)
 	}
 	switch {
 	case len(l.Out) != n && given:
-		return nil, 0, c.refuse("give it one array for each result", "gpukit.Out has %d arrays, layout %v has %d results", n, l, len(l.Out))
+		return nil, 0, 0, c.refuse("give it one array for each result", "gpukit.Out has %d arrays, layout %v has %d results", n, l, len(l.Out))
 	case len(l.Out) != n:
-		return nil, 0, c.refuse(fmt.Sprintf("pass gpukit.Out with %d arrays, or for two results call GUVectorize2", len(l.Out)), "layout %v has %d results, %s returns %d", l, len(l.Out), c.op, n)
+		return nil, 0, 0, c.refuse(fmt.Sprintf("pass gpukit.Out with %d arrays, or for two results call GUVectorize2", len(l.Out)), "layout %v has %d results, %s returns %d", l, len(l.Out), c.op, n)
 	case returned != 0 && returned != n:
-		return nil, 0, c.resultCount(returned, n)
+		return nil, 0, 0, c.resultCount(returned, n)
 	case nin != len(l.In) || nin < 0:
-		return nil, 0, c.refuse("the function takes the inputs of the layout and then, if it returns nothing, its results", "layout %v has %d inputs and %d results, %s takes %s", l, len(l.In), len(l.Out), c.fn.name, parameters(src.Params))
+		return nil, 0, 0, c.refuse("the function takes the inputs of the layout and then, if it returns nothing, its results", "layout %v has %d inputs and %d results, %s takes %s", l, len(l.In), len(l.Out), c.fn.name, parameters(src.Params))
 	}
 	for i, p := range src.Params {
 		core := l.In
@@ -324,19 +320,19 @@ func (c *call) signature(layout *string, n int, given bool) (l *shape.Layout, ni
 			for range rank - 1 {
 				want += "[]"
 			}
-			return nil, 0, c.refuse(fmt.Sprintf("declare it as %s%v", want, p.Type), "parameter %d (%s) has %d core dimensions in layout %v, but is not a slice", i+1, p.Name, rank, l)
+			return nil, 0, 0, c.refuse(fmt.Sprintf("declare it as %s%v", want, p.Type), "parameter %d (%s) has %d core dimensions in layout %v, but is not a slice", i+1, p.Name, rank, l)
 		case p.Kind == frontend.Array && p.Rank != max(rank, 1):
-			return nil, 0, c.refuse("give it as many [] as the layout has core dimensions", "parameter %d (%s) is a slice of rank %d, layout %v gives it %d core dimensions", i+1, p.Name, p.Rank, l, rank)
+			return nil, 0, 0, c.refuse("give it as many [] as the layout has core dimensions", "parameter %d (%s) is a slice of rank %d, layout %v gives it %d core dimensions", i+1, p.Name, p.Rank, l, rank)
 		case i < nin && p.Kind == frontend.Array && p.Written:
-			return nil, 0, c.refuse("write to the result instead, or use Launch", "%s writes to parameter %d (%s), which is an input of layout %v", c.fn.name, i+1, p.Name, l)
+			return nil, 0, 0, c.refuse("write to the result instead, or use Launch", "%s writes to parameter %d (%s), which is an input of layout %v", c.fn.name, i+1, p.Name, l)
 		}
 	}
 	for j := range returned {
 		if len(l.Out[j]) > 0 {
-			return nil, 0, c.refuse("write the result through a last parameter that is a slice", "%s returns a number, but layout %v has core dimensions in result %d", c.fn.name, l, j+1)
+			return nil, 0, 0, c.refuse("write the result through a last parameter that is a slice", "%s returns a number, but layout %v has core dimensions in result %d", c.fn.name, l, j+1)
 		}
 	}
-	return l, nin, nil
+	return l, nin, n, nil
 }
 
 func (c *call) resultCount(returned, n int) error {
@@ -386,7 +382,7 @@ func (c *call) checkOut(d *Device, i int, a *Array, t DType) error {
 // take takes x as the argument for parameter i.
 func (c *call) take(d *Device, i int, x any, written bool) (bound, error) {
 	p := c.fn.source.Params[i]
-	b := bound{name: p.Name, param: i, written: written, indexed: p.Kind == frontend.Array, mem: p.Mem}
+	b := bound{name: p.Name, written: written, indexed: p.Kind == frontend.Array, mem: p.Mem}
 	if p.Kind == frontend.Parts {
 		if !b.parts(p.Leaves, reflect.ValueOf(x)) {
 			return b, c.refuseArg(i+1, p.Name, "pass a value of the parameter's type", "a %T is not what the function declares", x)
@@ -445,7 +441,7 @@ func (c *call) checkLocal(d *Device) error {
 func (c *call) capture() error {
 	for _, p := range c.fn.source.Captured {
 		v, ok := c.fn.scope.Lookup(p.Name)
-		b := bound{name: p.Name, param: -1, captured: true}
+		b := bound{name: p.Name, captured: true}
 		if !ok || !v.Value.IsValid() || !b.take(p, v.Value) {
 			return c.refuse("run the cell of the function again", "the variable %s, which %s uses, is no longer what it was when the function was compiled", p.Name, c.fn.name)
 		}
@@ -636,10 +632,10 @@ func (c *call) bind(d *Device) cpu.Launch {
 		take(&c.args[i])
 	}
 	for i := range c.outs {
-		if c.outs[i].param < 0 {
-			l.Out = append(l.Out, c.outs[i].elements())
-		} else {
+		if c.outs[i].indexed {
 			take(&c.outs[i])
+		} else {
+			l.Out = append(l.Out, c.outs[i].elements())
 		}
 	}
 	for m, mem := range f.Mems {
@@ -706,9 +702,6 @@ func (c *call) thread(p ir.Param, t ir.Type) cpu.Operand {
 
 // elements is an array whose element each worker has for itself.
 func (b *bound) elements() cpu.Operand {
-	if b.array == nil {
-		return cpu.Operand{Type: b.types[0], Scalar: b.leaves[0]}
-	}
 	o := cpu.Operand{Type: b.array.DType().ir(), Offset: b.array.offset, Strides: b.loop}
 	if g, ok := b.array.store.(*generator); ok {
 		o.Gen = g
@@ -732,8 +725,8 @@ func (d *Device) run(c *call) error {
 		return err
 	}
 	var launch cpu.Launch
-	if err := caught(c.op, func() { launch = c.bind(d) }); err != nil {
-		return err
+	if why := caught(func() { launch = c.bind(d) }); why != "" {
+		return &ShapeError{Op: c.op, Detail: why}
 	}
 	err := c.prog.cpu.Run(launch)
 	var failed *cpu.WorkerError

@@ -101,7 +101,7 @@ func (d *Device) plan(c *call) *Plan {
 		p.Results = append(p.Results, a)
 	}
 	p.Code = "the arguments do not fit into memory"
-	caught(c.op, func() {
+	caught(func() {
 		l := c.bind(d)
 		p.Code = c.prog.cpu.Describe(&l)
 	})

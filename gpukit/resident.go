@@ -3,8 +3,6 @@ package gpukit
 import (
 	"fmt"
 	"sync/atomic"
-
-	"gpunotes/gpukit/internal/shape"
 )
 
 // resident is storage that belongs to a device: it lasts until Free or until
@@ -57,19 +55,15 @@ func (d *Device) Put(x any) (*Array, error) {
 	a, ok := x.(*Array)
 	switch {
 	case !ok:
-		var err error
-		if a, err = fromSlice(x); err != nil {
-			return nil, &ArgumentError{Op: "Put", Arg: 1, Detail: err.Error(), Remedy: "pass an array or a rectangular slice of numbers"}
+		if why := caught(func() { a = FromSlice(x) }); why != "" {
+			return nil, &ArgumentError{Op: "Put", Arg: 1, Detail: why, Remedy: "pass an array or a rectangular slice of numbers"}
 		}
 	case a == nil:
 		return nil, &ArgumentError{Op: "Put", Arg: 1, Detail: "the array is nil"}
 	case a.unusable() != "":
 		return nil, &ArgumentError{Op: "Put", Arg: 1, Detail: a.unusable()}
 	}
-	if why := room(a.DType(), a.Size()); why != "" {
-		return nil, &ShapeError{Op: "Put", Detail: why}
-	}
-	return d.keep(a.copy()), nil
+	return d.made("Put", a.copy)
 }
 
 // Empty returns an array of the given dtype and shape on the device. Its
@@ -81,14 +75,15 @@ func (d *Device) Empty(t DType, dims ...int) (*Array, error) {
 	if !t.valid() {
 		return nil, &ArgumentError{Op: "Empty", Arg: 1, Detail: fmt.Sprintf("%v is not a dtype", t), Remedy: "use gpukit.Float64 and its kin"}
 	}
-	n, ok := shape.Size(dims)
-	if !ok {
-		return nil, &ShapeError{Op: "Empty", Detail: fmt.Sprintf("shape %s: dimensions must be >= 0 and their product must fit in an int", shape.Format(dims))}
+	return d.made("Empty", func() *Array { return newArray(makeStorage(t, sizeOf("Empty", dims)), dims) })
+}
+
+// made makes an array that is the device's.
+func (d *Device) made(op string, f func() *Array) (a *Array, err error) {
+	if why := caught(func() { a = f() }); why != "" {
+		return nil, &ShapeError{Op: op, Detail: why}
 	}
-	if why := room(t, n); why != "" {
-		return nil, &ShapeError{Op: "Empty", Detail: why}
-	}
-	return d.keep(newArray(makeStorage(t, n), dims)), nil
+	return d.keep(a), nil
 }
 
 // keep makes the storage of a new array the device's.

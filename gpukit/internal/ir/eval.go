@@ -457,7 +457,7 @@ func Compute(f *Func, in *Instr, a []Bits) (Bits, Fault) {
 		return in.Fn.Row().Eval(a), NoFault
 	}
 	var t [3]Type
-	return in.Op.Row().Eval(f.argTypes(in, t[:0]), a)
+	return in.Op.Row().Eval(f.types(t[:0], in.Args), a)
 }
 
 var faultSymbol = map[Op]string{OpDiv: "/", OpRem: "%", OpShl: "<<", OpShr: ">>"}

@@ -196,11 +196,7 @@ func (b *Builder) add(in Instr) {
 // follows from the operands by the op's row. It panics on operands that the
 // row refuses: the front end has checked types before.
 func (b *Builder) Op(op Op, args ...Value) Value {
-	t := make([]Type, len(args))
-	for i, a := range args {
-		t[i] = b.F.Types[a]
-	}
-	rt, err := op.ResultType(t)
+	rt, err := op.ResultType(b.F.types(nil, args))
 	if err != nil {
 		panic("ir: internal error: " + err.Error())
 	}

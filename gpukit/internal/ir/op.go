@@ -207,12 +207,13 @@ func (in *Instr) MayFault(f *Func) bool {
 		return false
 	}
 	var t [3]Type
-	return row.Fault(f.argTypes(in, t[:0])) != NoFault
+	return row.Fault(f.types(t[:0], in.Args)) != NoFault
 }
 
-func (f *Func) argTypes(in *Instr, t []Type) []Type {
-	for _, a := range in.Args {
-		t = append(t, f.Types[a])
+// types appends the types of vs to t.
+func (f *Func) types(t []Type, vs []Value) []Type {
+	for _, v := range vs {
+		t = append(t, f.Types[v])
 	}
 	return t
 }

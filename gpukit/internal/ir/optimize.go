@@ -143,18 +143,12 @@ func (s *simplifier) keep(in *Instr) {
 		s.vals[r] = s.b.F.NewValue(s.old.Types[r])
 		x.Results = append(x.Results, s.vals[r])
 	}
-	if x.Op == OpBounds && s.provenBounds(x.Args) {
-		return
+	if x.Op == OpBounds {
+		if a, ok := s.constants(x.Args); ok && CheckBounds(x.Op, a) == NoFault {
+			return
+		}
 	}
 	s.b.add(x)
-}
-
-// provenBounds reports whether an index check is decided: both are constants
-// and the index is in range.
-func (s *simplifier) provenBounds(args []Value) bool {
-	i, ok1 := s.constant(args[0])
-	n, ok2 := s.constant(args[1])
-	return ok1 && ok2 && int64(i) >= 0 && int64(i) < int64(n)
 }
 
 // ifInstr copies an if and reports whether it dealt with the instructions
@@ -185,10 +179,7 @@ func (s *simplifier) ifInstr(in *Instr, after []Instr, yield func(...Value)) boo
 	if s.absorb(in, cond, after, yield) {
 		return true
 	}
-	var ts []Type
-	for _, r := range in.Results {
-		ts = append(ts, s.old.Types[r])
-	}
+	ts := s.old.types(nil, in.Results)
 	l := level{old: true, new: true, results: ts}
 	res := s.b.If(cond, ts,
 		func() { s.scoped(l, func() { s.region(in.Regions[0]) }) },
@@ -309,10 +300,7 @@ func (s *simplifier) loop(in *Instr) {
 		kept = append(kept, i)
 		init = append(init, args[i])
 	}
-	var ts []Type
-	for _, r := range in.Results {
-		ts = append(ts, s.old.Types[r])
-	}
+	ts := s.old.types(nil, in.Results)
 	s.hoist(in)
 	res := s.b.Loop(init, ts, func(carried []Value) {
 		for j, i := range kept {
@@ -370,6 +358,17 @@ func (s *simplifier) constant(v Value) (Bits, bool) {
 	return b, ok
 }
 
+// constants returns the values of vs if all of them are constants.
+func (s *simplifier) constants(vs []Value) (a []Bits, ok bool) {
+	a = make([]Bits, len(vs))
+	for i, v := range vs {
+		if a[i], ok = s.constant(v); !ok {
+			return nil, false
+		}
+	}
+	return a, true
+}
+
 func (s *simplifier) op(op Op, args ...Value) Value {
 	return s.emit(&Instr{Op: op}, Invalid, args)
 }
@@ -382,11 +381,7 @@ func (s *simplifier) compute(in *Instr) Value {
 func (s *simplifier) emit(in *Instr, t Type, args []Value) Value {
 	f := s.b.F
 	if t == Invalid {
-		ts := make([]Type, len(args))
-		for i, a := range args {
-			ts[i] = f.Types[a]
-		}
-		t, _ = in.Op.ResultType(ts)
+		t, _ = in.Op.ResultType(f.types(nil, args))
 	}
 	if v, ok := s.shortcut(in.Op, args); ok {
 		return v
@@ -481,13 +476,9 @@ func (s *simplifier) shortcut(op Op, args []Value) (Value, bool) {
 
 // fold computes an instruction whose operands are constants, unless it faults.
 func (s *simplifier) fold(in *Instr, t Type, args []Value) (Bits, bool) {
-	a := make([]Bits, len(args))
-	for i, v := range args {
-		b, ok := s.constant(v)
-		if !ok {
-			return 0, false
-		}
-		a[i] = b
+	a, ok := s.constants(args)
+	if !ok {
+		return 0, false
 	}
 	// Compute looks only at the types of operands and result.
 	f := &Func{Types: []Type{t}}

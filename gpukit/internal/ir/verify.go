@@ -112,7 +112,7 @@ func (v *verifier) instr(in *Instr, yields []Type) {
 			v.fail(in, "needs one bool and two regions")
 			return
 		}
-		t := v.types(in.Results)
+		t := v.f.types(nil, in.Results)
 		v.region(in, in.Regions[0], t, t)
 		v.region(in, in.Regions[1], t, t)
 	case OpLoop:
@@ -120,12 +120,12 @@ func (v *verifier) instr(in *Instr, yields []Type) {
 			v.fail(in, "needs one region")
 			return
 		}
-		carried := v.types(in.Carried)
+		carried := v.f.types(nil, in.Carried)
 		v.match(in, "first value", in.Args, carried)
 		for _, c := range in.Carried {
 			v.define(in, c)
 		}
-		v.region(in, in.Regions[0], v.types(in.Results), carried)
+		v.region(in, in.Regions[0], v.f.types(nil, in.Results), carried)
 		for _, c := range in.Carried {
 			if v.err == nil {
 				v.visible[c] = false
@@ -156,7 +156,7 @@ func (v *verifier) instr(in *Instr, yields []Type) {
 			return
 		}
 		v.match(in, "operand", in.Args[1:], []Type{I64})
-		v.match(in, "result", in.Results, v.types(in.Args[:1]))
+		v.match(in, "result", in.Results, v.f.types(nil, in.Args[:1]))
 	case OpVote:
 		t := Bool
 		if in.Kind == Ballot {
@@ -201,7 +201,7 @@ func (v *verifier) instr(in *Instr, yields []Type) {
 		v.match(in, "argument", in.Args, in.Fn.Row().In)
 		v.match(in, "result", in.Results, []Type{in.Fn.Row().Out})
 	default:
-		t, err := in.Op.ResultType(v.types(in.Args))
+		t, err := in.Op.ResultType(v.f.types(nil, in.Args))
 		if err != nil {
 			v.fail(in, "%v", err)
 			return
@@ -260,14 +260,6 @@ func (v *verifier) mems(in *Instr) {
 	if len(bound) > 0 {
 		v.fail(in, "%d memories too many", len(bound))
 	}
-}
-
-func (v *verifier) types(vs []Value) []Type {
-	t := make([]Type, len(vs))
-	for i, x := range vs {
-		t[i] = v.f.Types[x]
-	}
-	return t
 }
 
 func (v *verifier) match(in *Instr, what string, vs []Value, want []Type) {

@@ -20,22 +20,12 @@ func random(r *rand.Rand, name string, o irtest.Options) *ir.Func {
 		// Carries other than 0 and 1 mean nothing.
 		return Native(fn) && !strings.HasPrefix(fn.String(), "bits.Add") && !strings.HasPrefix(fn.String(), "bits.Sub")
 	}
+	o.Without = []ir.Op{ir.OpPrint}
 	if r.IntN(2) == 0 {
 		o.Types = []ir.Type{ir.I32, ir.U32, ir.I64, ir.U64, ir.F32}
 	}
 	for {
-		f := irtest.Random(r, name, o)
-		var silent func(r *ir.Region)
-		silent = func(r *ir.Region) {
-			r.Instrs = slices.DeleteFunc(r.Instrs, func(in ir.Instr) bool { return in.Op == ir.OpPrint })
-			for _, in := range r.Instrs {
-				for _, s := range in.Regions {
-					silent(s)
-				}
-			}
-		}
-		silent(f.Body)
-		if len(Missing(f)) == 0 {
+		if f := irtest.Random(r, name, o); len(Missing(f)) == 0 {
 			return f
 		}
 	}
