@@ -157,6 +157,7 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 		return nil, c.refuse("", "%s takes %s, got %d", c.fn.name, parameters(src.Params[:nin]), len(in))
 	}
 	shapes := make([]shape.Operand, nin)
+	c.args = make([]bound, 0, nin+len(src.Captured))
 	for i, x := range in {
 		b, err := c.take(d, i, x, false)
 		if err != nil {
@@ -168,6 +169,7 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 		c.args = append(c.args, b)
 	}
 	outs := make([]*shape.Operand, n)
+	c.outs = make([]bound, 0, n)
 	for i := range outs {
 		t := c.resultType(i, nin)
 		b := bound{name: c.resultName(i, nin), written: true}
@@ -604,6 +606,7 @@ func (c *call) bind(d *Device) cpu.Launch {
 	f := c.fn.source.Func
 	l := cpu.Launch{
 		Shape:      c.loop,
+		In:         make([]cpu.Operand, 0, len(f.Params)),
 		Goroutines: d.workers(),
 		Cancelled:  d.cancelled(),
 		Print:      printLine,
@@ -615,7 +618,7 @@ func (c *call) bind(d *Device) cpu.Launch {
 		}
 	}
 	byMem := map[ir.Mem]*bound{}
-	var scalars []cpu.Operand
+	scalars := make([]cpu.Operand, 0, len(f.Params))
 	take := func(b *bound) {
 		switch {
 		case b.array == nil:
