@@ -23,12 +23,16 @@ var policy = map[string][]string{
 
 	"gpukit/internal/source":   {},
 	"gpukit/internal/shape":    {},
-	"gpukit/internal/ir":       {},
+	"gpukit/internal/ir":       {"gpukit/internal/libm"},
 	"gpukit/internal/libm":     {},
 	"gpukit/internal/frontend": {"gpukit/internal/ir", "gpukit/internal/libm"},
 	"gpukit/internal/cpu":      {"gpukit/internal/ir", "gpukit/internal/codegen/amd64", "gpukit/internal/libm"},
 
+	"gpukit/trace": {},
+
 	"gpukit/internal/ptx":           {},
+	"gpukit/internal/driver":        {},
+	"gpukit/internal/driver/sim":    {"gpukit/internal/driver", "gpukit/internal/ptx"},
 	"gpukit/internal/codegen/nvptx": {"gpukit/internal/ir", "gpukit/internal/ptx"},
 	"gpukit/internal/codegen/amd64": {"gpukit/internal/ir"},
 

@@ -82,9 +82,6 @@ func (c *compiler) reachable() []*item {
 				obj := c.info.Uses[id]
 				c.used[obj] = true
 				it := c.byObj[obj]
-				if fn, ok := obj.(*types.Func); ok && it == nil && fn.Pkg() != nil {
-					it = c.written(fn)
-				}
 				if it != nil && !seen[it] {
 					seen[it] = true
 					list = append(list, it)

@@ -21,8 +21,7 @@ type item struct {
 	refuse  *refusal   // any use is refused
 	table   bool       // a package-level array that is never assigned
 	fn      *types.Func
-	fset    *token.FileSet // of node, if it is not that of the compile
-	facts   *facts         // of functions
+	facts   *facts // of functions
 }
 
 // refusal is why a name cannot be used.

@@ -34,6 +34,9 @@ type Input struct {
 	FreeLocal func(name string) bool
 	// Notebook says that Decl was typed in a cell.
 	Notebook bool
+	// Callee says that other functions call Decl, so that its results can be of
+	// any type that one function can hand to another.
+	Callee bool
 }
 
 // Decl is a package-level declaration.
@@ -225,7 +228,6 @@ type compiler struct {
 	used  map[types.Object]bool // by reachable declarations
 	calls map[*item][]call      // in source order
 	stale []staleUse
-	libm  map[string]*item // once a function of it is in use
 	// invalid says that the law met something without a type.
 	invalid bool
 }
@@ -371,15 +373,7 @@ func (c *compiler) keyOf(it *item) string {
 	}
 	// Positions are part of the faults that a program reports, and imports of
 	// what its names mean.
-	return fmt.Sprintf("%v %q %q\n", c.fset(it).Position(it.node.Pos()), it.used, text)
-}
-
-// fset is the file set of the positions of it.
-func (c *compiler) fset(it *item) *token.FileSet {
-	if it.fset != nil {
-		return it.fset
-	}
-	return c.in.Fset
+	return fmt.Sprintf("%v %q %q\n", c.in.Fset.Position(it.node.Pos()), it.used, text)
 }
 
 func (c *compiler) print(n ast.Node) string {

@@ -240,13 +240,10 @@ func (l *lowerer) callResults(e *ast.CallExpr) []ir.Value {
 		}
 		return vs
 	}
-	var it *item
 	if fn != nil {
-		it = l.c.written(fn)
-	} else {
-		it = l.c.byObj[l.c.info.Uses[ast.Unparen(e.Fun).(*ast.Ident)]]
+		return l.b.Call(l.c.written(fn).Func, args...)
 	}
-	callee := l.funcs[it]
+	callee := l.funcs[l.c.byObj[l.c.info.Uses[ast.Unparen(e.Fun).(*ast.Ident)]]]
 	var mems []ir.Mem
 	for i, p := range callee.params {
 		if p.Kind == Array {

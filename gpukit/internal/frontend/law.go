@@ -172,7 +172,7 @@ func (l *lawyer) result(e ast.Expr) bool {
 	case isSlice(t):
 		l.refuse(CodeSlice, e.Pos(), "give the function the array to write into as a parameter, or return the bounds of the part",
 			"a result has type %s: functions of a kernel do not return slices", typeName(t))
-	case l.it != l.c.items[0] || y.scalar():
+	case l.it != l.c.items[0] || l.c.in.Callee || y.scalar():
 		return true
 	case isArray(t):
 		l.refuse(CodeArray, e.Pos(), "write into a slice parameter", "a result of the kernel itself has type %s", typeName(t))
@@ -892,11 +892,7 @@ func (l *lawyer) libCall(e *ast.CallExpr) bool {
 		l.refuse(CodePackage, e.Pos(), help, "%s is not part of the kernel language", l.text(e.Fun))
 		return true
 	}
-	if it := l.c.written(fn); it != nil {
-		l.c.calls[l.it] = append(l.c.calls[l.it], call{e.Pos(), it})
-		return false
-	}
-	if len(e.Args) == 0 {
+	if len(e.Args) == 0 || l.c.written(fn) != nil {
 		return false
 	}
 	if _, ok := atomics[path+"."+name]; ok {

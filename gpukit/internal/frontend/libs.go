@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"gpunotes/gpukit/internal/ir"
-	"gpunotes/gpukit/internal/libm"
 )
 
 // The packages that kernels can use, for go/types. Each is read-only once made.
@@ -295,39 +294,4 @@ func (c *compiler) libFunc(e *ast.CallExpr) (path, name string) {
 		return fn.Pkg().Path(), fn.Name()
 	}
 	return "", ""
-}
-
-// written is the part of simt that is written in Go: package libm.
-func (c *compiler) written(fn *types.Func) *item {
-	if fn.Pkg() != simtPackage() || !strings.Contains(libm.Source, "\nfunc "+fn.Name()+"(") {
-		return nil
-	}
-	if c.libm == nil {
-		c.libm = c.checkLibm()
-	}
-	return c.libm[fn.Name()]
-}
-
-// checkLibm adds the functions of libm to the compile.
-func (c *compiler) checkLibm() map[string]*item {
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, libm.File, libm.Source, parser.SkipObjectResolution)
-	if err != nil {
-		panic(err)
-	}
-	conf := types.Config{GoVersion: "go1.26", Importer: libImporter{}}
-	pkg := types.NewPackage("libm", "libm")
-	if err := types.NewChecker(&conf, fset, pkg, &c.info).Files([]*ast.File{file}); err != nil {
-		panic(err)
-	}
-	items := map[string]*item{}
-	for _, d := range file.Decls {
-		if fd, ok := d.(*ast.FuncDecl); ok {
-			it := &item{name: fd.Name.Name, node: fd, fset: fset, imports: map[string]string{"math": "math"}}
-			it.fn = c.info.Defs[fd.Name].(*types.Func)
-			items[it.name] = it
-			c.byObj[it.fn] = it
-		}
-	}
-	return items
 }

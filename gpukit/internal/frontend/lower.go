@@ -310,7 +310,7 @@ func (c *compiler) coordinateOf(e *ast.SelectorExpr) (ir.ParamKind, int, *ast.Ca
 }
 
 func (l *lowerer) pos(p token.Pos) ir.Pos {
-	q := l.c.fset(l.it).Position(p)
+	q := l.c.in.Fset.Position(p)
 	return ir.Pos{File: q.Filename, Line: int32(q.Line), Col: int32(q.Column)}
 }
 

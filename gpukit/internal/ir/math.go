@@ -3,6 +3,9 @@ package ir
 import (
 	"math"
 	"math/bits"
+	"strings"
+
+	"gpunotes/gpukit/internal/libm"
 )
 
 // MathFn is a library function: one operation of the IR whatever it expands
@@ -16,6 +19,11 @@ type MathRow struct {
 	Out  Type
 	// Cheap functions are a few machine instructions: fine to compute for nothing.
 	Cheap bool
+	// Libm is the function of package libm whose text an engine may compile
+	// instead, and Result which of its results this is; "" for functions that
+	// every engine has code for.
+	Libm   string
+	Result int
 	// Eval is the function itself, on values in Bits form.
 	Eval func(a []Bits) Bits
 	// F1 and F2 are the same for the common signatures, else nil.
@@ -60,6 +68,25 @@ func f2(name string, f func(x, y float64) float64) MathRow {
 
 func fn(name string, out Type, eval func(a []Bits) Bits, in ...Type) MathRow {
 	return MathRow{Name: name, In: in, Out: out, Eval: eval}
+}
+
+func libm1(name string, f func(float64) float64) MathRow { return ofLibm(f1(name, f)) }
+
+func libm2(name string, f func(x, y float64) float64) MathRow { return ofLibm(f2(name, f)) }
+
+// libmN is a function of package libm of any signature. Of two results the rows
+// follow each other.
+func libmN(name string, out Type, eval func(a []Bits) Bits, in ...Type) MathRow {
+	return ofLibm(fn(name, out, eval, in...))
+}
+
+func ofLibm(r MathRow) MathRow {
+	short, result, _ := strings.Cut(strings.TrimPrefix(r.Name, "math."), ".")
+	r.Libm = short
+	if result == "exp" || result == "sign" || result == "cos" {
+		r.Result = 1
+	}
+	return r
 }
 
 func cheapRow(r MathRow) MathRow {
@@ -142,77 +169,77 @@ func bitsRows() (rows []MathRow) {
 
 var mathTable = append([]MathRow{
 	cheapRow(f1("math.Abs", math.Abs)),
-	f1("math.Acos", math.Acos),
-	f1("math.Acosh", math.Acosh),
-	f1("math.Asin", math.Asin),
-	f1("math.Asinh", math.Asinh),
-	f1("math.Atan", math.Atan),
-	f1("math.Atanh", math.Atanh),
-	f1("math.Cbrt", math.Cbrt),
+	libm1("math.Acos", libm.Acos),
+	libm1("math.Acosh", libm.Acosh),
+	libm1("math.Asin", libm.Asin),
+	libm1("math.Asinh", libm.Asinh),
+	libm1("math.Atan", libm.Atan),
+	libm1("math.Atanh", libm.Atanh),
+	libm1("math.Cbrt", libm.Cbrt),
 	cheapRow(f1("math.Ceil", math.Ceil)),
-	f1("math.Cos", math.Cos),
-	f1("math.Cosh", math.Cosh),
-	f1("math.Erf", math.Erf),
-	f1("math.Erfc", math.Erfc),
-	f1("math.Erfcinv", math.Erfcinv),
-	f1("math.Erfinv", math.Erfinv),
-	f1("math.Exp", math.Exp),
-	f1("math.Exp2", math.Exp2),
-	f1("math.Expm1", math.Expm1),
+	libm1("math.Cos", libm.Cos),
+	libm1("math.Cosh", libm.Cosh),
+	libm1("math.Erf", libm.Erf),
+	libm1("math.Erfc", libm.Erfc),
+	libm1("math.Erfcinv", libm.Erfcinv),
+	libm1("math.Erfinv", libm.Erfinv),
+	libm1("math.Exp", libm.Exp),
+	libm1("math.Exp2", libm.Exp2),
+	libm1("math.Expm1", libm.Expm1),
 	cheapRow(f1("math.Floor", math.Floor)),
-	f1("math.Gamma", math.Gamma),
-	f1("math.J0", math.J0),
-	f1("math.J1", math.J1),
-	f1("math.Log", math.Log),
-	f1("math.Log10", math.Log10),
-	f1("math.Log1p", math.Log1p),
-	f1("math.Log2", math.Log2),
-	f1("math.Logb", math.Logb),
+	libm1("math.Gamma", libm.Gamma),
+	libm1("math.J0", libm.J0),
+	libm1("math.J1", libm.J1),
+	libm1("math.Log", libm.Log),
+	libm1("math.Log10", libm.Log10),
+	libm1("math.Log1p", libm.Log1p),
+	libm1("math.Log2", libm.Log2),
+	libm1("math.Logb", libm.Logb),
 	f1("math.Round", math.Round),
 	cheapRow(f1("math.RoundToEven", math.RoundToEven)),
-	f1("math.Sin", math.Sin),
-	f1("math.Sinh", math.Sinh),
+	libm1("math.Sin", libm.Sin),
+	libm1("math.Sinh", libm.Sinh),
 	cheapRow(f1("math.Sqrt", math.Sqrt)),
-	f1("math.Tan", math.Tan),
-	f1("math.Tanh", math.Tanh),
+	libm1("math.Tan", libm.Tan),
+	libm1("math.Tanh", libm.Tanh),
 	cheapRow(f1("math.Trunc", math.Trunc)),
-	f1("math.Y0", math.Y0),
-	f1("math.Y1", math.Y1),
+	libm1("math.Y0", libm.Y0),
+	libm1("math.Y1", libm.Y1),
 
-	f2("math.Atan2", math.Atan2),
+	libm2("math.Atan2", libm.Atan2),
 	cheapRow(f2("math.Copysign", copysign)),
 	cheapRow(f2("math.Dim", math.Dim)),
-	f2("math.Hypot", math.Hypot),
+	libm2("math.Hypot", libm.Hypot),
 	cheapRow(f2("math.Max", math.Max)),
 	cheapRow(f2("math.Min", math.Min)),
-	f2("math.Mod", math.Mod),
-	f2("math.Nextafter", math.Nextafter),
-	f2("math.Pow", math.Pow),
-	f2("math.Remainder", math.Remainder),
+	libm2("math.Mod", libm.Mod),
+	libm2("math.Nextafter", libm.Nextafter),
+	libm2("math.Pow", libm.Pow),
+	libm2("math.Remainder", libm.Remainder),
 
 	cheapRow(fn("math.FMA", F64, func(a []Bits) Bits { return FromF64(math.FMA(ToF64(a[0]), ToF64(a[1]), ToF64(a[2]))) }, F64, F64, F64)),
 	cheapRow(fn("math.Float32bits", U32, func(a []Bits) Bits { return Canonical(F32, a[0]) }, F32)),
 	cheapRow(fn("math.Float32frombits", F32, func(a []Bits) Bits { return a[0] }, U32)),
 	cheapRow(fn("math.Float64bits", U64, func(a []Bits) Bits { return Canonical(F64, a[0]) }, F64)),
 	cheapRow(fn("math.Float64frombits", F64, func(a []Bits) Bits { return a[0] }, U64)),
-	fn("math.Ilogb", I64, func(a []Bits) Bits { return Bits(int64(math.Ilogb(ToF64(a[0])))) }, F64),
+	libmN("math.Ilogb", I64, func(a []Bits) Bits { return Bits(int64(libm.Ilogb(ToF64(a[0])))) }, F64),
 	cheapRow(fn("math.Inf", F64, func(a []Bits) Bits { return FromF64(math.Inf(clampInt(a[0]))) }, I64)),
 	cheapRow(fn("math.IsInf", Bool, func(a []Bits) Bits { return FromBool(math.IsInf(ToF64(a[0]), clampInt(a[1]))) }, F64, I64)),
 	cheapRow(fn("math.IsNaN", Bool, func(a []Bits) Bits { return FromBool(math.IsNaN(ToF64(a[0]))) }, F64)),
-	fn("math.Jn", F64, func(a []Bits) Bits { return FromF64(math.Jn(clampInt(a[0]), ToF64(a[1]))) }, I64, F64),
-	fn("math.Ldexp", F64, func(a []Bits) Bits { return FromF64(math.Ldexp(ToF64(a[0]), clampInt(a[1]))) }, F64, I64),
+	libmN("math.Jn", F64, func(a []Bits) Bits { return FromF64(libm.Jn(clampInt(a[0]), ToF64(a[1]))) }, I64, F64),
+	libmN("math.Ldexp", F64, func(a []Bits) Bits { return FromF64(libm.Ldexp(ToF64(a[0]), clampInt(a[1]))) }, F64, I64),
 	cheapRow(fn("math.NaN", F64, func([]Bits) Bits { return CanonicalNaN })),
-	fn("math.Nextafter32", F32, func(a []Bits) Bits { return FromF32(math.Nextafter32(ToF32(a[0]), ToF32(a[1]))) }, F32, F32),
-	fn("math.Pow10", F64, func(a []Bits) Bits { return FromF64(math.Pow10(clampInt(a[0]))) }, I64),
+	libmN("math.Nextafter32", F32, func(a []Bits) Bits { return FromF32(libm.Nextafter32(ToF32(a[0]), ToF32(a[1]))) }, F32, F32),
+	libmN("math.Pow10", F64, func(a []Bits) Bits { return FromF64(libm.Pow10(clampInt(a[0]))) }, I64),
 	cheapRow(fn("math.Signbit", Bool, func(a []Bits) Bits { return FromBool(signbit(ToF64(a[0]))) }, F64)),
-	fn("math.Yn", F64, func(a []Bits) Bits { return FromF64(math.Yn(clampInt(a[0]), ToF64(a[1]))) }, I64, F64),
+	libmN("math.Yn", F64, func(a []Bits) Bits { return FromF64(libm.Yn(clampInt(a[0]), ToF64(a[1]))) }, I64, F64),
 
-	fn("math.Frexp.frac", F64, func(a []Bits) Bits { f, _ := math.Frexp(ToF64(a[0])); return FromF64(f) }, F64),
-	fn("math.Frexp.exp", I64, func(a []Bits) Bits { _, e := math.Frexp(ToF64(a[0])); return Bits(int64(e)) }, F64),
-	fn("math.Lgamma.lgamma", F64, func(a []Bits) Bits { l, _ := math.Lgamma(ToF64(a[0])); return FromF64(l) }, F64),
-	fn("math.Lgamma.sign", I64, func(a []Bits) Bits { _, s := math.Lgamma(ToF64(a[0])); return Bits(int64(s)) }, F64),
+	libmN("math.Frexp.frac", F64, func(a []Bits) Bits { f, _ := libm.Frexp(ToF64(a[0])); return FromF64(f) }, F64),
+	libmN("math.Frexp.exp", I64, func(a []Bits) Bits { _, e := libm.Frexp(ToF64(a[0])); return Bits(int64(e)) }, F64),
+	libmN("math.Lgamma.lgamma", F64, func(a []Bits) Bits { l, _ := libm.Lgamma(ToF64(a[0])); return FromF64(l) }, F64),
+	libmN("math.Lgamma.sign", I64, func(a []Bits) Bits { _, s := libm.Lgamma(ToF64(a[0])); return Bits(int64(s)) }, F64),
 	fn("math.Modf.int", F64, func(a []Bits) Bits { i, _ := math.Modf(ToF64(a[0])); return FromF64(i) }, F64),
 	fn("math.Modf.frac", F64, func(a []Bits) Bits { _, f := math.Modf(ToF64(a[0])); return FromF64(f) }, F64),
-	fn("math.Sincos.sin", F64, func(a []Bits) Bits { s, _ := math.Sincos(ToF64(a[0])); return FromF64(s) }, F64),
-	fn("math.Sincos.cos", F64, func(a []Bits) Bits { _, c := math.Sincos(ToF64(a[0])); return FromF64(c) }, F64),
+	libmN("math.Sincos.sin", F64, func(a []Bits) Bits { s, _ := libm.Sincos(ToF64(a[0])); return FromF64(s) }, F64),
+	libmN("math.Sincos.cos", F64, func(a []Bits) Bits { _, c := libm.Sincos(ToF64(a[0])); return FromF64(c) }, F64),
 }, bitsRows()...)

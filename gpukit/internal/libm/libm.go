@@ -1,14 +1,26 @@
-// Package libm is the part of the library that is written in the kernel
-// language itself: ordinary Go that runs natively and that the front end
-// compiles, from the text embedded here, where a kernel calls it.
+// Package libm is the mathematical library: ordinary Go in the kernel language
+// itself. It runs natively in the engines that work on cores, and the front end
+// compiles the same text, embedded here, for those that run generated code, so
+// that every engine computes the same operations and gives the same bits.
+//
+// Its functions have the names of package math's. They call each other, and of
+// package math only what is an instruction or two on every target (see Natives),
+// write float64(x*y) where a product feeds a sum, and fuse with math.FMA alone.
 package libm
 
-import _ "embed"
+import "embed"
 
-// Source is the text of the package's functions, one file.
+// Source holds the files of the package, without its tests.
 //
-//go:embed philox.go
-var Source string
+//go:embed libm.go philox.go
+var Source embed.FS
 
-// File is the name that positions in Source have.
-const File = "gpukit/internal/libm/philox.go"
+// Dir is the directory that positions in Source have.
+const Dir = "gpukit/internal/libm/"
+
+// Natives are the functions of package math that the functions of this one may
+// call: those that engines have code for.
+var Natives = []string{
+	"Abs", "Ceil", "Copysign", "Dim", "FMA", "Float32bits", "Float32frombits", "Float64bits", "Float64frombits",
+	"Floor", "Inf", "IsInf", "IsNaN", "Max", "Min", "Modf", "NaN", "Round", "RoundToEven", "Signbit", "Sqrt", "Trunc",
+}
