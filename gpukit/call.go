@@ -601,7 +601,14 @@ func (u unmade) setBits(int, ir.Bits) {
 	panic("gpukit: internal error: an array that was not made is written")
 }
 
-// bind describes the call to the engine.
+// launch describes the call to an engine on cores. The error is a *ShapeError.
+func (c *call) launch(d *Device) (l cpu.Launch, err error) {
+	if why := caught(func() { l = c.bind(d) }); why != "" {
+		return l, &ShapeError{Op: c.op, Detail: why}
+	}
+	return l, nil
+}
+
 func (c *call) bind(d *Device) cpu.Launch {
 	f := c.fn.source.Func
 	l := cpu.Launch{
@@ -727,12 +734,17 @@ func (d *Device) run(c *call) error {
 	if err := c.allocate(d); err != nil {
 		return err
 	}
-	var launch cpu.Launch
-	if why := caught(func() { launch = c.bind(d) }); why != "" {
-		return &ShapeError{Op: c.op, Detail: why}
+	check, err := c.sampleFirst(d)
+	if err != nil {
+		return err
 	}
-	err := c.prog.cpu.Run(launch)
+	if err = c.prog.code.run(d, c); err == nil && check != nil {
+		if err := check.compare(); err != nil {
+			return err
+		}
+	}
 	var failed *cpu.WorkerError
+	var size *ShapeError
 	switch {
 	case err == nil:
 		for _, f := range c.after {
@@ -745,6 +757,8 @@ func (d *Device) run(c *call) error {
 		return ErrInterrupted
 	case errors.As(err, &failed):
 		return c.workerError(failed)
+	case errors.As(err, &size):
+		return err
 	}
 	if d.options.unchecked {
 		return fmt.Errorf("gpukit.%s: %s uses an index out of range, or another check that Unchecked() leaves out would have failed; run it without Unchecked() to see where (%w)", c.op, c.fn.name, err)
@@ -753,18 +767,28 @@ func (d *Device) run(c *call) error {
 }
 
 func (c *call) workerError(failed *cpu.WorkerError) error {
-	f := c.fn.source.Func
-	e := &WorkerError{Func: c.fn.name, Index: failed.Index, Err: failed.Err}
+	e := &WorkerError{Func: c.fn.name, Args: c.arguments(failed.Args), Err: failed.Err}
+	e.Index, e.Block, e.Thread = c.worker(failed.Index)
+	return e
+}
+
+// worker names the worker at a place in the loop dimensions for the user.
+func (c *call) worker(i []int) (index []int, block *Grid, thread *Block) {
 	if c.block.X > 0 {
-		i := failed.Index
-		e.Index, e.Block, e.Thread = nil, &Grid{i[2], i[1], i[0]}, &Block{i[5], i[4], i[3]}
+		return nil, &Grid{i[2], i[1], i[0]}, &Block{i[5], i[4], i[3]}
 	}
+	return i, nil, nil
+}
+
+// arguments writes the numbers among a worker's parameters.
+func (c *call) arguments(args []ir.Bits) (list []string) {
+	f := c.fn.source.Func
 	for i, p := range f.Params {
 		if p.Kind == ir.Scalar || p.Kind == ir.Captured {
-			e.Args = append(e.Args, p.Name+" = "+ir.FormatBits(f.Types[p.Value], failed.Args[i]))
+			list = append(list, p.Name+" = "+ir.FormatBits(f.Types[p.Value], args[i]))
 		}
 	}
-	return e
+	return list
 }
 
 func printLine(line string) { fmt.Println(line) }

@@ -189,8 +189,8 @@ func inputs(r *rand.Rand, t reflect.Type, n int) reflect.Value {
 
 func TestVectorizeMatchesNativeGo(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for _, name := range []string{"cpu", "parallel"} {
-		d := MustOpen(name)
+	for _, e := range engines {
+		name, d := e.name, e.open()
 		for _, fn := range conformance {
 			f := reflect.ValueOf(fn)
 			for _, n := range []int{0, 1, 2, 63, 64, 257, 5000} {

@@ -22,6 +22,7 @@ type Device struct {
 type core struct {
 	name       string
 	goroutines int // 0: as many as GOMAXPROCS at the call
+	engine     engine
 	closed     atomic.Bool
 	mu         sync.Mutex
 	programs   programCache
@@ -49,7 +50,7 @@ func Devices() []DeviceInfo {
 // Open opens a device: "cpu", "parallel" or "auto". Any other name is an error
 // that lists the devices of this machine.
 func Open(name string) (*Device, error) {
-	d := &Device{core: &core{name: name}}
+	d := &Device{core: &core{name: name, engine: portable{}}}
 	switch name {
 	case "cpu":
 		d.goroutines = 1

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"gpunotes/gpukit/internal/shape"
 )
 
 // ShapeError is what array constructors and views panic with: an argument that
@@ -98,14 +96,7 @@ type WorkerError struct {
 
 // Error names the place, the fault and the element with its arguments.
 func (e *WorkerError) Error() string {
-	at := "at element " + shape.Format(e.Index)
-	if e.Thread != nil {
-		at = fmt.Sprintf("at block %v, thread %v", *e.Block, *e.Thread)
-	}
-	if len(e.Args) > 0 {
-		at += " with " + strings.Join(e.Args, ", ")
-	}
-	return fmt.Sprintf("gpukit: %v, %s", e.Err, at)
+	return fmt.Sprintf("gpukit: %v, %s", e.Err, workerPlace(e.Index, e.Block, e.Thread, e.Args))
 }
 
 // Unwrap returns Err.

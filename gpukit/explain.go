@@ -25,6 +25,7 @@ type Plan struct {
 	Results    []PlanArgument // of Vectorize and GUVectorize
 	BytesIn    int            // read from memory; numbers and generated arrays have none
 	BytesOut   int            // written
+	SelfCheck  string         // what is compared with the reference evaluator, or why nothing is
 	IR         string         // the function in the intermediate representation, optimised
 	Code       string         // what the engine executes
 }
@@ -78,7 +79,6 @@ func (d *Device) plan(c *call) *Plan {
 	p := &Plan{
 		Func:       c.fn.name,
 		Device:     d.String(),
-		Engine:     "portable: every operation over a block of elements, in Go",
 		LoopDims:   c.loop,
 		Goroutines: d.workers(),
 		IR:         c.prog.ir.String(),
@@ -100,11 +100,8 @@ func (d *Device) plan(c *call) *Plan {
 		p.BytesOut += a.Bytes
 		p.Results = append(p.Results, a)
 	}
-	p.Code = "the arguments do not fit into memory"
-	caught(func() {
-		l := c.bind(d)
-		p.Code = c.prog.cpu.Describe(&l)
-	})
+	p.Engine, p.Code = c.prog.code.describe(d, c)
+	p.SelfCheck = c.selfCheck(d)
 	return p
 }
 
@@ -196,17 +193,17 @@ func (p *Plan) rows() [][2]string {
 		{"device", p.Device},
 		{"engine", p.Engine},
 	}
-	switch {
-	case p.Layout != "":
+	if p.Layout != "" {
 		r = append(r, [2]string{"layout", p.Layout})
-	case p.Grid.X > 0:
-		return append(r, [2]string{"grid, block", fmt.Sprintf("%v blocks of %v threads", p.Grid, p.Block)},
-			[2]string{"threads", p.workers()},
-			[2]string{"memory", fmt.Sprintf("%s read, %s written", bytes(p.BytesIn), bytes(p.BytesOut))})
 	}
-	return append(r, [2]string{"loop dimensions", shape.Format(p.LoopDims)},
-		[2]string{"workers", p.workers()},
-		[2]string{"memory", fmt.Sprintf("%s read, %s written", bytes(p.BytesIn), bytes(p.BytesOut))})
+	if p.Grid.X > 0 {
+		r = append(r, [2]string{"grid, block", fmt.Sprintf("%v blocks of %v threads", p.Grid, p.Block)},
+			[2]string{"threads", p.workers()})
+	} else {
+		r = append(r, [2]string{"loop dimensions", shape.Format(p.LoopDims)}, [2]string{"workers", p.workers()})
+	}
+	return append(r, [2]string{"memory", fmt.Sprintf("%s read, %s written", bytes(p.BytesIn), bytes(p.BytesOut))},
+		[2]string{"self-check", p.SelfCheck})
 }
 
 // all are the arguments and the results.

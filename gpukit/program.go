@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"gpunotes/gpukit/host"
-	"gpunotes/gpukit/internal/cpu"
 	"gpunotes/gpukit/internal/frontend"
 	"gpunotes/gpukit/internal/ir"
 	"gpunotes/gpukit/internal/source"
@@ -70,8 +69,10 @@ type programKey struct {
 type program struct {
 	once sync.Once
 	ir   *ir.Func // optimised
-	cpu  *cpu.Program
+	code executable
 	err  error
+
+	checks checks
 }
 
 // function finds and reads the source of fn.
@@ -208,7 +209,7 @@ func (d *Device) program(f *function) (*program, error) {
 			ir.DropBounds(p.ir)
 		}
 		if p.err = ir.Verify(p.ir); p.err == nil {
-			p.cpu, p.err = cpu.Compile(p.ir)
+			p.code, p.err = d.engine.compile(f.source.Func, p.ir, d.options)
 		}
 		if p.err != nil {
 			p.err = fmt.Errorf("gpukit: internal error: %w", p.err)

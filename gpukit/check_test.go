@@ -1,0 +1,144 @@
+package gpukit
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/simt"
+)
+
+// lying runs like the portable engine and then changes what it computed.
+type lying struct{ lie func(c *call) }
+
+type lyingCode struct {
+	executable
+	lie func(c *call)
+}
+
+func (l lying) compile(source, optimised *ir.Func, o options) (executable, error) {
+	x, err := portable{}.compile(source, optimised, o)
+	return lyingCode{x, l.lie}, err
+}
+
+func (l lyingCode) run(d *Device, c *call) error {
+	err := l.executable.run(d, c)
+	l.lie(c)
+	return err
+}
+
+func checkedHalf(x float64) float64 { return x / 2 }
+
+func checkedRow(x, out []float64) {
+	for i := range x {
+		out[i] = x[i] + 1
+	}
+}
+
+func checkedKernel(x []float64) {
+	if i := simt.Grid1(); i < len(x) {
+		x[i] = 3*x[i] + 1
+	}
+}
+
+// checkedRacy writes where other threads read and write.
+func checkedRacy(x []float64) {
+	if i := simt.Grid1(); i+1 < len(x) {
+		x[i] = x[i+1] + float64(i)
+		x[0] = float64(i)
+	}
+}
+
+func checkedSum(x, sum []float64) {
+	if i := simt.Grid1(); i < len(x) {
+		simt.AddFloat64(&sum[0], x[i])
+	}
+}
+
+// TestSelfCheck lets an engine compute something else, in the last worker.
+func TestSelfCheck(t *testing.T) {
+	last := func(a *Array) { a.store.setBits(a.Size()-1, a.store.bits(a.Size()-1)^1) }
+	result := func(c *call) { last(c.outs[0].array) }
+	first := func(c *call) { last(c.args[0].array) }
+	x := func() *Array { return Linspace(0, 1, 100).copy() }
+	for _, c := range []struct {
+		name string
+		lie  func(c *call)
+		run  func(d *Device) error
+		want string
+	}{
+		{"Vectorize", result, func(d *Device) error { _, err := d.Vectorize(checkedHalf, x()); return err }, "result 1 = "},
+		{"GUVectorize", result, func(d *Device) error {
+			_, err := d.GUVectorize(checkedRow, "(n)->(n)", x().Reshape(5, 20))
+			return err
+		}, "element 99 of out"},
+		{"Launch", first, func(d *Device) error { return d.Launch(checkedKernel, Blocks(1), Threads(100), x()) }, "element 99 of x"},
+		{"races", first, func(d *Device) error { return d.Launch(checkedRacy, Blocks(1), Threads(100), x()) }, ""},
+		{"atomics", func(c *call) { last(c.args[1].array) }, func(d *Device) error {
+			return d.Launch(checkedSum, Blocks(1), Threads(100), x(), Zeros(1))
+		}, ""},
+		{"FastMath", result, func(d *Device) error {
+			_, err := d.With(FastMath()).Vectorize(checkedHalf, x())
+			return err
+		}, ""},
+	} {
+		d := &Device{core: &core{name: "lying", engine: lying{c.lie}}}
+		err := c.run(d)
+		var mis *MiscompileError
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.want != "" && (!errors.As(err, &mis) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: error %v, want one about %s", c.name, err, c.want)
+		case c.want != "":
+			if again := c.run(d); again == nil {
+				t.Errorf("%s: the next call goes on with the code", c.name)
+			}
+			honest := &Device{core: &core{name: "honest", engine: portable{}}}
+			if err := c.run(honest); err != nil {
+				t.Errorf("%s: %v on an engine that computes what is right", c.name, err)
+			}
+		}
+	}
+}
+
+// TestSelfCheckInPlace has results that replace arguments: the check must have
+// looked before.
+func TestSelfCheckInPlace(t *testing.T) {
+	eachEngine(t, func(t *testing.T, d *Device) {
+		x := Linspace(0, 1, 1000).copy()
+		if _, err := d.Vectorize(checkedHalf, x, Out(x)); err != nil {
+			t.Error(err)
+		}
+		if err := d.Launch(checkedKernel, Blocks(10), Threads(100), x); err != nil {
+			t.Error(err)
+		}
+		if got, want := x.At(999), 2.5; got != want {
+			t.Errorf("last element %v, want %v", got, want)
+		}
+	})
+}
+
+// TestExplainSelfCheck shows that what a plan says of the check becomes true.
+func TestExplainSelfCheck(t *testing.T) {
+	d := MustOpen("cpu")
+	plan := func() string {
+		p, err := d.Explain(checkedHalf, []float64{1, 2, 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.SelfCheck
+	}
+	if s := plan(); !strings.Contains(s, "up to 4 workers of the first call") {
+		t.Errorf("before: %s", s)
+	}
+	Must(d.Vectorize(checkedHalf, []float64{1, 2, 3}))
+	if s := plan(); s != "3 workers of the first call agreed with the reference evaluator" {
+		t.Errorf("after: %s", s)
+	}
+	p, err := d.ExplainLaunch(checkedSum, Blocks(1), Threads(1), []float64{1}, []float64{0})
+	if err != nil || p.SelfCheck != "none: the function has atomic operations" {
+		t.Errorf("atomics: %v, %v", p, err)
+	}
+}

@@ -1,0 +1,95 @@
+package gpukit
+
+import (
+	"errors"
+	"testing"
+
+	"gpunotes/gpukit/internal/cpu"
+	"gpunotes/gpukit/internal/ir"
+)
+
+// engines are compared with each other and with native Go by the conformance
+// suite and the fuzzer. An engine joins with one line.
+var engines = []struct {
+	name string
+	open func() *Device
+}{
+	{"reference", openReference},
+	{"cpu", func() *Device { return MustOpen("cpu") }},
+	{"parallel", func() *Device { return MustOpen("parallel") }},
+}
+
+// eachEngine runs f as a subtest for every engine.
+func eachEngine(t *testing.T, f func(t *testing.T, d *Device)) {
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			d := e.open()
+			defer d.Close()
+			f(t, d)
+		})
+	}
+}
+
+// openReference opens the reference evaluator as a device. It runs functions as
+// they were written, not optimised.
+func openReference() *Device {
+	return &Device{core: &core{name: "reference", goroutines: 1, engine: reference{}}}
+}
+
+type reference struct{}
+
+type referenceCode struct{ f *ir.Func }
+
+func (reference) compile(source, _ *ir.Func, _ options) (executable, error) {
+	return referenceCode{source}, nil
+}
+
+func (r referenceCode) describe(*Device, *call) (engine, code string) {
+	return "reference evaluator", r.f.String()
+}
+
+func (r referenceCode) run(d *Device, c *call) error {
+	l, err := c.launch(d)
+	if err != nil {
+		return err
+	}
+	n := 1
+	for _, s := range l.Shape {
+		n *= s
+	}
+	var mems []ir.Storage
+	for _, m := range l.Mems {
+		mems = append(mems, memoryOf{storageOf(m)})
+	}
+	e := ir.Evaluator{Cancelled: l.Cancelled, Print: l.Print, DynamicShared: l.DynamicShared}
+	group := max(l.Group, 1)
+	for w := 0; w < n; w += group {
+		var args [][]ir.Bits
+		for i := range group {
+			args = append(args, workerArgs(&l, w+i))
+		}
+		out, err := e.RunBlock(r.f, mems, args)
+		var fault *ir.FaultError
+		switch {
+		case errors.As(err, &fault) && fault.Fault == ir.Cancelled:
+			return cpu.ErrCancelled
+		case errors.As(err, &fault):
+			w += fault.Worker
+			return &cpu.WorkerError{Worker: w, Index: unravel(w, l.Shape), Args: args[fault.Worker], Err: err}
+		case err != nil:
+			return err
+		}
+		for i, res := range out {
+			for j, b := range res {
+				storageOf(l.Out[j].Data).setBits(element(&l.Out[j], unravel(w+i, l.Shape)), b)
+			}
+		}
+	}
+	return nil
+}
+
+// memoryOf is a storage as a memory of the evaluator.
+type memoryOf struct{ storage }
+
+func (w memoryOf) Load(i int) ir.Bits     { return w.bits(i) }
+func (w memoryOf) Store(i int, b ir.Bits) { w.setBits(i, b) }
