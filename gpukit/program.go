@@ -77,6 +77,9 @@ type program struct {
 
 // function finds and reads the source of fn.
 func (d *Device) function(fn any) (*function, error) {
+	if f, ok := fn.(*function); ok { // found already
+		return f, nil
+	}
 	key := functionKey{id: source.Identity(fn), notebook: host.Current().Source}
 	if key.notebook != nil {
 		key.version = key.notebook.Version()

@@ -1,0 +1,182 @@
+package gpukit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/ir/irtest"
+)
+
+// lanes are sizes around those at which engines change their ways: vectors, warps,
+// blocks.
+var lanes = []int{0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257}
+
+// pairs are rows of all special values of the parameters, for one or two of them,
+// and random ones for more.
+func (f *batched) specials(r *rand.Rand, random int) {
+	var sets [][]ir.Bits
+	for _, p := range f.params {
+		sets = append(sets, irtest.Specials(irTypes[p]))
+	}
+	switch len(sets) {
+	case 1:
+		for _, x := range sets[0] {
+			f.rows = append(f.rows, []ir.Bits{x})
+		}
+	case 2:
+		for _, x := range sets[0] {
+			for _, y := range sets[1] {
+				f.rows = append(f.rows, []ir.Bits{x, y})
+			}
+		}
+	}
+	for range random {
+		var row []ir.Bits
+		for i, p := range f.params {
+			t := irTypes[p]
+			x := irtest.Value(r, t)
+			switch r.IntN(3) {
+			case 0:
+				x = sets[i][r.IntN(len(sets[i]))]
+			case 1:
+				x = randomBits(r, t)
+			}
+			row = append(row, x)
+		}
+		f.rows = append(f.rows, row)
+	}
+}
+
+// randomBits is any value of a type.
+func randomBits(r *rand.Rand, t ir.Type) ir.Bits {
+	switch t {
+	case ir.Bool:
+		return r.Uint64() & 1
+	case ir.F32:
+		return ir.Canonical(t, r.Uint64()&(1<<32-1))
+	case ir.F64:
+		return ir.Canonical(t, r.Uint64())
+	}
+	return ir.Wrap(t, r.Uint64()>>r.IntN(64))
+}
+
+// opFunctions are every operator and conversion for every type that has it.
+func opFunctions() *batch {
+	b := &batch{}
+	b.conversions()
+	add := func(result, body string, params ...string) {
+		b.add(fmt.Sprintf("f%d", len(b.funcs)), result, "return "+body, params...)
+	}
+	for _, t := range goTypes {
+		integer, float := strings.Contains(t, "int"), strings.HasPrefix(t, "float")
+		arithmetic, comparisons := "+ - * /", "== != < <= > >="
+		switch {
+		case integer:
+			arithmetic += " % & | ^ &^"
+			add(t, "-x", t)
+			add(t, "^x", t)
+			for _, by := range goTypes[1:11] {
+				add(t, "x << y", t, by)
+				add(t, "x >> y", t, by)
+			}
+		case float:
+			add(t, "-x", t)
+		default:
+			arithmetic, comparisons = "&& ||", "== !="
+			add(t, "!x", t)
+		}
+		for _, op := range strings.Fields(arithmetic) {
+			add(t, "x "+op+" y", t, t)
+		}
+		for _, op := range strings.Fields(comparisons) {
+			add("bool", "x "+op+" y", t, t)
+		}
+		if t == "bool" {
+			continue
+		}
+		add(t, "min(x, y)", t, t)
+		add(t, "max(x, y)", t, t)
+		for _, from := range goTypes[1:] {
+			if integer && strings.HasPrefix(from, "float") {
+				add(t, "to_"+t+"_"+from+"(x)", from)
+			} else {
+				add(t, t+"(x)", from)
+			}
+		}
+	}
+	return b
+}
+
+// TestOperators compares every operator with native Go, for every type and all
+// pairs of special values.
+func TestOperators(t *testing.T) {
+	b := opFunctions()
+	r := rand.New(rand.NewPCG(31, 32))
+	for _, f := range b.funcs {
+		f.specials(r, 200)
+	}
+	b.run(t)
+	eachEngine(t, func(t *testing.T, d *Device) { b.check(t, d, r, lanes...) })
+}
+
+// mathFunctions are every function of math and math/bits, one for each result.
+func mathFunctions() *batch {
+	b := &batch{}
+	words := map[ir.Type]string{ir.Bool: "bool", ir.I64: "int", ir.U8: "uint8", ir.U16: "uint16", ir.U32: "uint32", ir.U64: "uint64", ir.F32: "float32", ir.F64: "float64"}
+	for i := range ir.NumMath() {
+		row := ir.MathFn(i).Row()
+		pkg, name, _ := strings.Cut(row.Name, ".")
+		name, part, two := strings.Cut(name, ".")
+		if strings.HasSuffix(part, "f32") {
+			continue // not a function of Go
+		}
+		var params, args []string
+		for j, p := range row.In {
+			x := string(rune('x' + j))
+			word := words[p]
+			if pkg == "bits" && p == ir.U64 && !strings.HasSuffix(name, "64") {
+				word = "uint"
+			}
+			params, args = append(params, word), append(args, x)
+		}
+		result := words[row.Out]
+		if pkg == "bits" && row.Out == ir.U64 && !strings.HasSuffix(name, "64") {
+			result = "uint"
+		}
+		if strings.HasPrefix(name, "Add") || strings.HasPrefix(name, "Sub") {
+			args[2] += " & 1" // Go leaves open what another carry does
+		}
+		if name == "Jn" || name == "Yn" {
+			args[0] += " % 50" // the time that they take grows with the order
+		}
+		call := pkg + "." + name + "(" + strings.Join(args, ", ") + ")"
+		body := "return " + call
+		if two {
+			first := part == "frac" && name == "Frexp" || part == "int" || part == "lgamma" || part == "sin" || part == "sum" || part == "diff" || part == "hi"
+			body = "r, _ := " + call + "; return r"
+			if !first {
+				body = "_, r := " + call + "; return r"
+			}
+		}
+		b.add(fmt.Sprintf("m%d_%s", i, name), result, body, params...)
+	}
+	return b
+}
+
+// TestLibrary compares every function of math and math/bits with libm as the Go
+// compiler makes it, and with package math where that is exact.
+func TestLibrary(t *testing.T) {
+	b := mathFunctions()
+	r := rand.New(rand.NewPCG(33, 34))
+	for _, f := range b.funcs {
+		f.specials(r, 300)
+		if len(f.params) == 0 {
+			f.rows = [][]ir.Bits{{}}
+		}
+	}
+	b.run(t)
+	eachEngine(t, func(t *testing.T, d *Device) { b.check(t, d, r, 1, 64, 257) })
+}
