@@ -26,6 +26,7 @@ type core struct {
 	closed     atomic.Bool
 	mu         sync.Mutex
 	programs   programCache
+	recorder   atomic.Pointer[recording] // of the trace that is running
 }
 
 // DeviceInfo describes a device that Open accepts.

@@ -31,6 +31,12 @@
 // language is refused before anything runs, with a *CompileError that lists
 // every fault with its position and what to write instead.
 //
+// # Traces
+//
+// What runs between StartTrace and StopTrace is recorded: launches, and on a
+// device with memory of its own the copies too. StopTrace returns a *trace.Trace,
+// which as the last line of a cell shows the two tables of NVIDIA's nvprof.
+//
 // # Numbers
 //
 // Meaning is Go's: integers wrap around, division truncates, shifts by the width

@@ -11,7 +11,7 @@ import (
 
 // Everything that users can name says what it is.
 func TestEveryExportedThingIsDocumented(t *testing.T) {
-	for _, dir := range []string{".", "simt", "host", "../plots"} {
+	for _, dir := range []string{".", "simt", "host", "trace", "../plots"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(dir, err)

@@ -35,7 +35,7 @@ func (p portableCode) run(d *Device, c *call) error {
 	if err != nil {
 		return err
 	}
-	return p.Run(l)
+	return d.timed(c, func() error { return p.Run(l) })
 }
 
 func (p portableCode) describe(d *Device, c *call) (engine, code string) {

@@ -22,6 +22,7 @@ import (
 var bound = []string{
 	"gpunotes/gpukit",
 	"gpunotes/gpukit/simt",
+	"gpunotes/gpukit/trace",
 	"gpunotes/plots",
 
 	"gonum.org/v1/gonum/floats",
