@@ -24,7 +24,7 @@ import (
 
 // batch is a file of Go functions that is compiled twice: by us, for the engines,
 // and by the Go compiler, for what they should compute. Functions take and return
-// numbers and bools.
+// numbers and bools; some also take two slices that they read and write.
 type batch struct {
 	text  strings.Builder // declarations, without package and imports
 	funcs []*batched
@@ -38,6 +38,23 @@ type batched struct {
 	want   []ir.Bits   // results of native Go, canonical
 	fault  []byte      // what native Go panicked with, 0 for nothing
 	fn     *function   // ours
+
+	// Of functions that take slices: the types of the elements of x, of 4, and of
+	// m, of 2 by 4, which follow the numbers in every row; what is in them
+	// afterwards; and the kernel and gufunc that call the function.
+	elem         []string
+	after        [][]ir.Bits
+	kernel, gufn *function
+}
+
+const sliceElements = 4 + 2*4
+
+// elemType is the type of element k of the slices.
+func (f *batched) elemType(k int) string {
+	if k < 4 {
+		return f.elem[0]
+	}
+	return f.elem[1]
 }
 
 // irTypes are the types of parameters and results.
@@ -65,7 +82,38 @@ func (b *batch) declared(name, result string, params ...string) *batched {
 	return f
 }
 
-const batchImports = "import (\n\t\"math\"\n\t\"math/bits\"\n)\n\nvar _, _ = math.Pi, bits.UintSize\n\n"
+const batchImports = "import (\n\t\"math\"\n\t\"math/bits\"\n\n\t\"gpunotes/gpukit/simt\"\n)\n\nvar _, _, _ = math.Pi, bits.UintSize, simt.Grid1\n\n"
+
+// wrappers declares the kernel and the gufunc of a function that takes slices.
+func (b *batch) wrappers(f *batched) {
+	var arrays, elements, numbers, names []string
+	for i, p := range f.params {
+		a := fmt.Sprintf("a%d", i)
+		arrays = append(arrays, a+" []"+p)
+		numbers = append(numbers, a+" "+p)
+		elements = append(elements, a+"[i]")
+		names = append(names, a)
+	}
+	fmt.Fprintf(&b.text, `func k%[1]s(out []%[2]s, %[3]s, x [][]%[4]s, m [][][]%[5]s) {
+	if i := simt.Grid1(); i < len(out) {
+		out[i] = %[1]s(%[6]s, x[i], m[i])
+	}
+}
+
+func g%[1]s(%[7]s, x0 []%[4]s, m0 [][]%[5]s, out []%[2]s, x []%[4]s, m [][]%[5]s) {
+	for i := range x0 {
+		x[i] = x0[i]
+	}
+	for i, r := range m0 {
+		for j, v := range r {
+			m[i][j] = v
+		}
+	}
+	out[0] = %[1]s(%[8]s, x, m)
+}
+
+`, f.name, f.result, strings.Join(arrays, ", "), f.elem[0], f.elem[1], strings.Join(elements, ", "), strings.Join(numbers, ", "), strings.Join(names, ", "))
+}
 
 // run compiles the batch and has native Go compute every row.
 func (b *batch) run(t *testing.T) {
@@ -119,6 +167,15 @@ func (b *batch) run(t *testing.T) {
 			f.want = append(f.want, ir.Canonical(irTypes[f.result], binary.LittleEndian.Uint64(out)))
 			f.fault = append(f.fault, out[8])
 			out = out[9:]
+			if f.elem == nil {
+				continue
+			}
+			var after []ir.Bits
+			for k := range sliceElements {
+				after = append(after, ir.Canonical(irTypes[f.elemType(k)], binary.LittleEndian.Uint64(out)))
+				out = out[8:]
+			}
+			f.after = append(f.after, after)
 		}
 	}
 	if len(out) != 0 {
@@ -135,7 +192,7 @@ func (b *batch) compile(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	imports := map[string]string{"math": "math", "bits": "math/bits"}
+	imports := map[string]string{"math": "math", "bits": "math/bits", "simt": "gpunotes/gpukit/simt"}
 	decls := map[string]frontend.Decl{}
 	for _, d := range file.Decls {
 		switch d := d.(type) {
@@ -155,12 +212,19 @@ func (b *batch) compile(t *testing.T) {
 		}
 	}
 	lookup := func(name string) (frontend.Decl, bool) { d, ok := decls[name]; return d, ok }
-	for _, f := range b.funcs {
-		p, err := frontend.Compile(frontend.Input{Decl: decls[f.name].Func, Fset: fset, Imports: imports, Lookup: lookup})
+	compile := func(name string) *function {
+		p, err := frontend.Compile(frontend.Input{Decl: decls[name].Func, Fset: fset, Imports: imports, Lookup: lookup})
 		if err != nil {
-			t.Fatalf("%s: %v\n%s", f.name, err, text)
+			t.Fatalf("%s: %v\n%s", name, err, text)
 		}
-		f.fn = &function{name: f.name, source: p}
+		return &function{name: name, source: p}
+	}
+	for _, f := range b.funcs {
+		if f.elem == nil {
+			f.fn = compile(f.name)
+		} else {
+			f.kernel, f.gufn = compile("k"+f.name), compile("g"+f.name)
+		}
 	}
 }
 
@@ -307,8 +371,8 @@ func word() uint64 {
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// row computes one row.
-func row(f func() uint64) {
+// oneRow computes one row.
+func oneRow(f func() uint64) {
 	var r uint64
 	var fault byte
 	func() {
@@ -340,27 +404,45 @@ func row(f func() uint64) {
 	out.WriteByte(fault)
 }
 
+func put(x uint64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], x)
+	out.Write(b[:])
+}
+
 func main() {
 	defer out.Flush()
 `)
 	for _, f := range b.funcs {
 		m.WriteString("\tfor word() == 1 {\n")
+		unpack := func(t string) string {
+			switch t {
+			case "bool":
+				return "word() != 0"
+			case "float32":
+				return "math.Float32frombits(uint32(word()))"
+			case "float64":
+				return "math.Float64frombits(word())"
+			}
+			return t + "(word())"
+		}
 		var args []string
 		for i, p := range f.params {
 			x := fmt.Sprintf("a%d", i)
 			args = append(args, x)
-			switch p {
-			case "bool":
-				fmt.Fprintf(&m, "\t\t%s := word() != 0\n", x)
-			case "float32":
-				fmt.Fprintf(&m, "\t\t%s := math.Float32frombits(uint32(word()))\n", x)
-			case "float64":
-				fmt.Fprintf(&m, "\t\t%s := math.Float64frombits(word())\n", x)
-			default:
-				fmt.Fprintf(&m, "\t\t%s := %s(word())\n", x, p)
-			}
+			fmt.Fprintf(&m, "\t\t%s := %s\n", x, unpack(p))
 		}
-		fmt.Fprintf(&m, "\t\trow(func() uint64 { return pack(%s(%s)) })\n\t}\n", f.name, strings.Join(args, ", "))
+		if f.elem != nil {
+			args = append(args, "x", "m")
+			fmt.Fprintf(&m, "\t\tx, m := make([]%s, 4), [][]%s{make([]%[2]s, 4), make([]%[2]s, 4)}\n", f.elem[0], f.elem[1])
+			fmt.Fprintf(&m, "\t\tfor i := range x {\n\t\t\tx[i] = %s\n\t\t}\n", unpack(f.elem[0]))
+			fmt.Fprintf(&m, "\t\tfor i := range 8 {\n\t\t\tm[i/4][i%%4] = %s\n\t\t}\n", unpack(f.elem[1]))
+		}
+		fmt.Fprintf(&m, "\t\toneRow(func() uint64 { return pack(%s(%s)) })\n", f.name, strings.Join(args, ", "))
+		if f.elem != nil {
+			m.WriteString("\t\tfor i := range x {\n\t\t\tput(pack(x[i]))\n\t\t}\n\t\tfor i := range 8 {\n\t\t\tput(pack(m[i/4][i%4]))\n\t\t}\n")
+		}
+		m.WriteString("\t}\n")
 	}
 	m.WriteString("}\n")
 	return m.String()
@@ -403,6 +485,9 @@ func (b *batch) check(t *testing.T, d *Device, r *rand.Rand, sizes ...int) {
 
 // agrees compares the results for some rows.
 func (f *batched) agrees(t *testing.T, d *Device, r *rand.Rand, rows []int) bool {
+	if f.elem != nil {
+		return f.launchAgrees(t, d, r, rows) && f.gufuncAgrees(t, d, r, rows)
+	}
 	dims := factors(r, len(rows))
 	var args []any
 	for i, p := range f.params {
@@ -441,7 +526,16 @@ func (f *batched) fails(t *testing.T, d *Device, row int) {
 		}
 		args = append(args, a)
 	}
-	_, err := d.Vectorize(f.fn, args...)
+	var err error
+	if f.elem == nil {
+		_, err = d.Vectorize(f.fn, args...)
+	} else {
+		var rows []int
+		for k := range f.rows {
+			rows = append(rows, k)
+		}
+		_, _, _, err = f.gufunc(d, rand.New(rand.NewPCG(1, 2)), rows)
+	}
 	we, ok := err.(*WorkerError)
 	want := []string{"divide by zero", "negative shift", "index out of range", "slice bounds"}[f.fault[row]-1]
 	switch {
@@ -454,10 +548,105 @@ func (f *batched) fails(t *testing.T, d *Device, row int) {
 
 func (f *batched) format(k int) string {
 	var s []string
-	for i, p := range f.params {
-		s = append(s, ir.FormatBits(irTypes[p], f.rows[k][i]))
+	for i, x := range f.rows[k] {
+		p := ""
+		if i < len(f.params) {
+			p = f.params[i]
+		} else {
+			p = f.elemType(i - len(f.params))
+		}
+		s = append(s, ir.FormatBits(irTypes[p], x))
 	}
 	return strings.Join(s, ", ")
+}
+
+// columns are the arguments of some rows as arrays of all sorts: one for each
+// number, and one for each slice.
+func (f *batched) columns(r *rand.Rand, rows []int) (numbers []*Array, x, m *Array) {
+	for i, p := range f.params {
+		column := make([]ir.Bits, len(rows))
+		for j, k := range rows {
+			column[j] = f.rows[k][i]
+		}
+		numbers = append(numbers, disguised(r, DType(irTypes[p]), column, []int{len(rows)}))
+	}
+	var xs, ms []ir.Bits
+	for _, k := range rows {
+		row := f.rows[k][len(f.params):]
+		xs, ms = append(xs, row[:4]...), append(ms, row[4:]...)
+	}
+	return numbers, disguised(r, DType(irTypes[f.elem[0]]), xs, []int{len(rows), 4}), disguised(r, DType(irTypes[f.elem[1]]), ms, []int{len(rows), 2, 4})
+}
+
+// launchAgrees calls the function from a kernel that changes the arrays.
+func (f *batched) launchAgrees(t *testing.T, d *Device, r *rand.Rand, rows []int) bool {
+	numbers, x, m := f.columns(r, rows)
+	out := disguised(r, DType(irTypes[f.result]), make([]ir.Bits, len(rows)), []int{len(rows)})
+	args := []any{out}
+	for _, a := range numbers {
+		args = append(args, a)
+	}
+	threads := 1 + r.IntN(70)
+	if err := d.Launch(f.kernel, Blocks(len(rows)/threads+1), Threads(threads), append(args, x, m)...); err != nil {
+		t.Errorf("%s: %v", f.kernel.name, err)
+		return false
+	}
+	return f.compare(t, f.kernel.name, rows, out, x, m)
+}
+
+func (f *batched) gufunc(d *Device, r *rand.Rand, rows []int) (out, x, m *Array, err error) {
+	numbers, x0, m0 := f.columns(r, rows)
+	var args []any
+	for _, a := range numbers {
+		args = append(args, a)
+	}
+	n := len(rows)
+	made := func(t string, dims ...int) *Array {
+		return disguised(r, DType(irTypes[t]), make([]ir.Bits, sizeOf("test", dims)), dims)
+	}
+	out, x, m = made(f.result, n), made(f.elem[0], n, 4), made(f.elem[1], n, 2, 4)
+	_, err = d.GUVectorize(f.gufn, strings.Repeat("(),", len(numbers))+"(i),(j,k)->(),(i),(j,k)", append(args, x0, m0, Out(out, x, m))...)
+	return out, x, m, err
+}
+
+// gufuncAgrees calls the function from a gufunc that copies the arrays.
+func (f *batched) gufuncAgrees(t *testing.T, d *Device, r *rand.Rand, rows []int) bool {
+	out, x, m, err := f.gufunc(d, r, rows)
+	if err != nil {
+		t.Errorf("%s: %v", f.gufn.name, err)
+		return false
+	}
+	return f.compare(t, f.gufn.name, rows, out, x, m)
+}
+
+// compare compares what is in arrays afterwards.
+func (f *batched) compare(t *testing.T, name string, rows []int, out, x, m *Array) bool {
+	for j, k := range rows {
+		if got := out.bitsAt(j); got != f.want[k] {
+			t.Errorf("%s(%s) = %s, native Go says %s (row %d of %d)", name, f.format(k), ir.FormatBits(irTypes[f.result], got), ir.FormatBits(irTypes[f.result], f.want[k]), j, len(rows))
+			return false
+		}
+		for e, want := range f.after[k] {
+			a, at := x, 4*j+e
+			if e >= 4 {
+				a, at = m, 8*j+e-4
+			}
+			if got := a.bitsAt(at); got != want {
+				t.Errorf("%s(%s) leaves %s in element %d of its slices, native Go says %s (row %d of %d)", name, f.format(k), ir.FormatBits(a.DType().ir(), got), e, ir.FormatBits(a.DType().ir(), want), j, len(rows))
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// bitsAt is element k of a in C order, canonical.
+func (a *Array) bitsAt(k int) ir.Bits {
+	at := a.offset
+	for d, i := range unravel(k, a.shape) {
+		at += i * a.strides[d]
+	}
+	return ir.Canonical(a.DType().ir(), a.store.bits(at))
 }
 
 // factors is a shape of n elements.

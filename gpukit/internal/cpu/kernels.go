@@ -446,6 +446,8 @@ func math2(d, x, y []float64, f func(x, y float64) float64) {
 	}
 }
 
+// direct1 and direct2 are functions that the Go compiler makes an instruction or
+// two of, so that a call for each element would cost more than they do.
 var direct1 = map[string]func(d, x []float64){
 	"math.Abs": func(d, x []float64) {
 		x = x[:len(d)]
@@ -483,51 +485,9 @@ var direct1 = map[string]func(d, x []float64){
 			d[i] = math.RoundToEven(x[i])
 		}
 	},
-	"math.Sin": func(d, x []float64) {
-		x = x[:len(d)]
-		for i := range d {
-			d[i] = math.Sin(x[i])
-		}
-	},
-	"math.Cos": func(d, x []float64) {
-		x = x[:len(d)]
-		for i := range d {
-			d[i] = math.Cos(x[i])
-		}
-	},
-	"math.Tan": func(d, x []float64) {
-		x = x[:len(d)]
-		for i := range d {
-			d[i] = math.Tan(x[i])
-		}
-	},
-	"math.Exp": func(d, x []float64) {
-		x = x[:len(d)]
-		for i := range d {
-			d[i] = math.Exp(x[i])
-		}
-	},
-	"math.Log": func(d, x []float64) {
-		x = x[:len(d)]
-		for i := range d {
-			d[i] = math.Log(x[i])
-		}
-	},
 }
 
 var direct2 = map[string]func(d, x, y []float64){
-	"math.Atan2": func(d, x, y []float64) {
-		x, y = x[:len(d)], y[:len(d)]
-		for i := range d {
-			d[i] = math.Atan2(x[i], y[i])
-		}
-	},
-	"math.Pow": func(d, x, y []float64) {
-		x, y = x[:len(d)], y[:len(d)]
-		for i := range d {
-			d[i] = math.Pow(x[i], y[i])
-		}
-	},
 	"math.Max": func(d, x, y []float64) {
 		x, y = x[:len(d)], y[:len(d)]
 		for i := range d {

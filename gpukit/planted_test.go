@@ -1,0 +1,185 @@
+//go:build planted
+
+package gpukit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// planted is a deliberate fault: in file, the only place that reads old reads new.
+type planted struct{ what, file, old, new string }
+
+// faults are of the kinds that compilers and engines have. Each must be found by
+// the conformance suite or the fuzzer.
+var faults = []planted{
+	// What an operation means.
+	{"min takes the second of two equal numbers, -0 or not", "internal/cpu/kernels.go", "d[i] = min(x[i], y[i])", "if d[i] = y[i]; x[i] < y[i] {\n\t\t\td[i] = x[i]\n\t\t}"},
+	{"max with one operand for all lanes forgets NaN", "internal/cpu/kernels.go", "d[i] = max(x[i], y)", "if d[i] = y; x[i] > y {\n\t\t\td[i] = x[i]\n\t\t}"},
+	{"operands of a subtraction from one value are swapped", "internal/cpu/kernels.go", "d[i] = y - x[i]", "d[i] = x[i] - y"},
+	{"a shift counts modulo 64, as the processor does", "internal/cpu/kernels.go", "d[i] = x[i] >> uint64(y[i])", "d[i] = x[i] >> (uint64(y[i]) & 63)"},
+	{"a shift by one value for all lanes is one short from the width on", "internal/cpu/kernels.go", "for n, i := uint64(y), 0; i < len(d); i++ {\n\t\td[i] = x[i] << n", "for n, i := min(uint64(y), 63), 0; i < len(d); i++ {\n\t\td[i] = x[i] << n"},
+	{"<= is < ", "internal/cpu/kernels.go", "d[i] = x[i] <= y[i]", "d[i] = x[i] < y[i]"},
+	{"a product and a sum are contracted to an fma", "internal/cpu/fuse.go", "d[i] = float64(x[i]*y[i]) + z[i]", "d[i] = math.FMA(x[i], y[i], z[i])"},
+	{"an fma in place of z - x*y", "internal/cpu/fuse.go", "d[i] = z[i] - float64(x[i]*y[i])", "d[i] = math.FMA(-x[i], y[i], z[i])"},
+	{"a fused difference takes the wrong side", "internal/cpu/fuse.go", "side == 1 && second.Op == ir.OpSub", "false"},
+	{"floats that are too large for an integer wrap", "internal/cpu/kernels.go", "case v >= hi:\n\t\t\td[i] = high", "case v >= hi:\n\t\t\td[i] = low"},
+	{"NaN converts to the lowest integer", "internal/cpu/kernels.go", "default:\n\t\t\td[i] = 0\n", "default:\n\t\t\td[i] = low\n"},
+	{"the bits of a NaN show its payload", "internal/ir/math.go", "fn(\"math.Float64bits\", U64, func(a []Bits) Bits { return Canonical(F64, a[0]) }", "fn(\"math.Float64bits\", U64, func(a []Bits) Bits { return a[0] ^ a[0]>>63 }"},
+	{"Signbit of -0 is that of +0", "internal/ir/math.go", "return x == x && math.Signbit(x)", "return x < 0"},
+	{"rotation the other way", "internal/ir/math.go", "return x<<s | x>>(Bits(n)-s)", "return x>>s | x<<(Bits(n)-s)"},
+
+	// Passes.
+	{"x + 0 is x for floats, though -0 + 0 is +0", "internal/ir/optimize.go", "if t := f.Types[args[0]]; !t.IsFloat() {", "if t := f.Types[args[0]]; t != Invalid {"},
+	{"x - 0.0 and x / 1 but 1 / x too is x", "internal/ir/optimize.go", "case OpDiv:\n\t\tif is(1, one) {\n\t\t\treturn args[0], true\n\t\t}", "case OpDiv:\n\t\tif is(1, one) {\n\t\t\treturn args[0], true\n\t\t}\n\t\tif is(0, one) {\n\t\t\treturn args[1], true\n\t\t}"},
+	{"select takes the wrong arm", "internal/ir/optimize.go", "s.op(OpSelect, cond, yields[0][i], yields[1][i])", "s.op(OpSelect, cond, yields[1][i], yields[0][i])"},
+	{"what is carried through a loop is thought not to change", "internal/ir/optimize.go", "if yielded.Op != OpYield || yielded.Args[i] == c {", "if yielded.Op != OpYield || yielded.Args[i] == c || i == 2 {"},
+	{"what a nested if computes is thought to be known behind it", "internal/ir/optimize.go", "for _, e := range s.scope[n:] {\n\t\tdelete(s.known, e)\n\t}", "for _, e := range s.scope[n:] {\n\t\tif e.op != OpConst {\n\t\t\tdelete(s.known, e)\n\t\t}\n\t}"},
+	{"a carried value that is hoisted counts as fixed", "internal/ir/optimize.go", "if y := in.Regions[0].Terminator(); y.Op == OpYield && y.Args[i] != c {\n\t\t\tinside[c] = true", "if y := in.Regions[0].Terminator(); y.Op == OpYield && y.Args[i] != c {\n\t\t\tinside[c] = i > 0"},
+	{"a break has one level less after an if was spliced", "internal/ir/optimize.go", "if s.nest[i].new {\n\t\t\tn++\n\t\t}", "if s.nest[i].new || i == 2 {\n\t\t\tn++\n\t\t}"},
+	{"an early exit takes the statements behind it along", "internal/ir/optimize.go", "if t := arm.Terminator(); t.Op == OpBreak && t.Level() == 1 {\n\t\t\texit = i", "if t := arm.Terminator(); t.Op == OpBreak && t.Level() <= 2 {\n\t\t\texit = i"},
+	{"a store is removed like a load", "internal/ir/op.go", "return in.Pure(f) || in.Op == OpLoad\n", "return in.Pure(f) || in.Op == OpLoad || in.Op == OpStore\n"},
+	{"two loads around a store are one", "internal/ir/op.go", "OpLoad, OpStore, OpClear, OpAtomic, OpBarrier, OpWarpBarrier, OpShuffle, OpVote:\n\t\treturn false", "OpStore, OpClear, OpAtomic, OpBarrier, OpWarpBarrier, OpShuffle, OpVote:\n\t\treturn false"},
+	{"a division may run for a worker that does not come to it", "internal/ir/op.go", "return row.Fault(f.types(t[:0], in.Args)) != NoFault", "return in.Op != OpDiv && row.Fault(f.types(t[:0], in.Args)) != NoFault"},
+	{"commutative is also -", "internal/ir/optimize.go", "if op.Row().Commutative && e.a > e.b && t != F64 && t != F32 {", "if (op.Row().Commutative || op == OpSub) && e.a > e.b && t != F64 && t != F32 {"},
+
+	// The front end.
+	{"&^ is &", "internal/frontend/expr.go", "token.AND_NOT: ir.OpAndNot,\n", "token.AND_NOT: ir.OpAnd,\n"},
+	{"the right side of && runs in any case", "internal/frontend/expr.go", "case token.QUO, token.REM:\n\t\t\t\tif x.IsInt() && y == nil {\n\t\t\t\t\tok = false", "case token.QUO, token.REM:\n\t\t\t\tif x.IsInt() && y == nil {\n\t\t\t\t\tok = true"},
+	{"an array is equal if its last element is", "internal/frontend/expr.go", "v = l.b.Op(ir.OpAnd, v, w)", "v = w"},
+
+	// Masks and lanes.
+	{"lanes that leave a loop early are not taken out of the frame around it", "internal/cpu/machine.go", "m.gone[k.id] = append(m.gone[k.id], idx...)", "m.gone[k.id] = append(m.gone[k.id], idx[:len(idx)-1]...)"},
+	{"the value of a break goes to the wrong lanes", "internal/cpu/machine.go", "b.scatter(dst.slot, src.slot, idx)", "b.copy(dst.slot, src.slot, n)"},
+	{"a break out of two loops loses its value", "internal/cpu/machine.go", "b.scatterOne(dst.slot, src.slot, idx)", "b.scatterOne(dst.slot, src.slot, idx[:1])"},
+	{"the mask of else is that of then", "internal/cpu/machine.go", "m.armSome(els, e[:n-yes])", "m.armSome(els, t[:n-yes])"},
+	{"an if without else runs for one lane too few", "internal/cpu/machine.go", "m.armSome(then, t[:yes])", "m.armSome(then, t[:max(yes-1, 1)])"},
+	{"lanes that moved keep their old place in local memory", "internal/cpu/machine.go", "lane[mv.to] = lane[mv.from]", "lane[mv.to] = lane[mv.to]"},
+	{"carried values are handed on one after the other where they should be swapped", "internal/cpu/machine.go", "b.swap(t.dst.slot, t.src.slot, n)", "b.copy(t.dst.slot, t.src.slot, n)"},
+	{"a tail is one worker short", "internal/cpu/launch.go", "r.blocks = (total + r.length - 1) / r.length", "r.blocks = max(1, (total+r.length-2)/r.length)"},
+	{"a row that does not end with a block is cut", "internal/cpu/launch.go", "k := min(n-at, last-w%last)", "k := min(n-at, last)"},
+	{"an array that is the same for a row is taken for one that never changes", "internal/cpu/launch.go", "case constant0(o.strides[row:]):\n\t\t\tc = perRow", "case constant0(o.strides[row:]):\n\t\t\tc = 0"},
+	{"an affine index is thought to count up by one", "internal/cpu/memory.go", "return len(idx) > 1 && idx[1]-idx[0] == 1 && m.whole(frame)", "return len(idx) > 1 && idx[1]-idx[0] > 0 && m.whole(frame)"},
+	{"a local array is not cleared", "internal/cpu/memory.go", "p.cleared[in.Mem] = in == &p.f.Body.Instrs[i] && in.Op == ir.OpClear", "p.cleared[in.Mem] = true"},
+	{"a shuffle does not look where lanes are after others have left", "internal/cpu/threads.go", "from = int(here[t-lane+s])", "from = min(t-lane+s, n-1)"},
+	{"a ballot counts lanes of the block", "internal/cpu/threads.go", "return i / ir.WarpSize, 1 << (i % ir.WarpSize)", "return i / ir.WarpSize, 1 << (i % (ir.WarpSize - 1))"},
+	{"all lanes vote as any", "internal/cpu/threads.go", "d[i] = ballot[w] == present[w]", "d[i] = ballot[w] == present[w] || ballot[w] > 1"},
+	{"atomic min is max", "internal/cpu/atomic.go", "ir.AtomicMin: func(old, x, _ T) T { return min(old, x) }", "ir.AtomicMin: func(old, x, _ T) T { return max(old, x) }"},
+	{"the sum of a warp's atomics leaves out the first lane", "internal/cpu/atomic.go", "sum = f(sum, vx[i*sx], sum)", "sum = f(vx[i*sx], vx[(i-1)*sx], sum)"},
+	{"an index one past the end is good", "internal/cpu/guard.go", "limit, bad := uint64(length[0]), uint8(0)", "limit, bad := uint64(length[0])+1, uint8(0)"},
+	{"of an index that goes in steps only the first is checked", "internal/cpu/guard.go", "return uint64(idx[0]) < limit && uint64(idx[n-1]) < limit", "return uint64(idx[0]) < limit"},
+	{"a slice may begin behind its end", "internal/cpu/guard.go", "f < 0 || f > t || t > length[i*sl]", "f < 0 || t > length[i*sl]"},
+	{"a negative shift count is let through", "internal/cpu/guard.go", "guards[true][t] = over(func(v T) bool { return v < 0 })", "guards[true][t] = over(func(v T) bool { return false && v < 0 })"},
+	{"the lowest failing worker is the last", "internal/cpu/guard.go", "place < m.worst.place", "place > m.worst.place"},
+
+	// Calls.
+	{"an argument that the result overlaps is not copied", "call.go", "if elementwise && a.array.offset == o.array.offset && shape.SameElements(", "if elementwise || shape.SameElements("},
+	{"arrays overlap only if they begin in the same place", "internal/shape/alias.go", "return (a.Offset-b.Offset)%g == 0", "return a.Offset == b.Offset"},
+	{"a repeated dimension walks on", "internal/shape/shape.go", "case d == 1:\n\t\t\tout[lead+i] = 0", "case d == 1:\n\t\t\tout[lead+i] = st[i]"},
+	{"the last element of Linspace is computed like the others", "storage.go", "dst[last/stride] = g.stop", "_ = last"},
+	{"a program is found again though a constant of it has changed", "program.go", "key := programKey{f.source.Key, d.options}", "key := programKey{strings.Map(func(r rune) rune {\n\t\tif r >= '0' && r <= '9' {\n\t\t\treturn '0'\n\t\t}\n\t\treturn r\n\t}, f.source.Key), d.options}"},
+	{"a function whose callee has changed is found again", "program.go", "if d, ok := u.scope.Lookup(u.name); !ok || d.Func != u.decl {\n\t\t\treturn false", "if d, ok := u.scope.Lookup(u.name); !ok || d.Func != u.decl {\n\t\t\treturn true"},
+}
+
+var (
+	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+	testedFor  = regexp.MustCompile(`(?m)^FAIL\s+\S+\s+([0-9.]+)s`)
+)
+
+// TestPlantedFaults plants each fault in a copy of its file and demands that the
+// tests of this package find it. PLANTED=text tries only those whose description
+// has the text.
+func TestPlantedFaults(t *testing.T) {
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var table strings.Builder
+	only := os.Getenv("PLANTED")
+	tried, found := 0, 0
+	for _, p := range faults {
+		if !strings.Contains(p.what, only) {
+			continue
+		}
+		tried++
+		by, took, err := p.find(t, root)
+		if err != nil {
+			t.Errorf("%s (%s): %v", p.what, p.file, err)
+			by = "NOT FOUND"
+		} else {
+			found++
+		}
+		line := fmt.Sprintf("%-90s %-32s %-28s %5.1f s\n", p.what, p.file, by, took.Seconds())
+		fmt.Print(line)
+		table.WriteString(line)
+	}
+	if len(faults) < 30 {
+		t.Errorf("only %d faults are planted", len(faults))
+	}
+	t.Logf("%d of %d planted faults found\n%s", found, tried, table.String())
+}
+
+// find runs the tests on the faulty file; the error says that they did not fail.
+func (p planted) find(t *testing.T, root string) (by string, took time.Duration, err error) {
+	file := filepath.Join(root, filepath.FromSlash(p.file))
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", 0, err
+	}
+	if n := strings.Count(string(text), p.old); n != 1 {
+		return "", 0, fmt.Errorf("%q is there %d times, so the fault cannot be planted", p.old, n)
+	}
+	dir := t.TempDir()
+	faulty := filepath.Join(dir, "faulty.go")
+	changed := strings.Replace(string(text), p.old, p.new, 1)
+	for _, pkg := range []string{"math", "strings"} {
+		if strings.Contains(p.new, pkg+".") && !strings.Contains(changed, "\t\""+pkg+"\"\n") && !strings.Contains(changed, "import \""+pkg+"\"") {
+			changed = regexp.MustCompile(`(?m)^package \w+$`).ReplaceAllString(changed, "$0\n\nimport \""+pkg+"\"\n")
+		}
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {file: faulty}})
+	if err != nil {
+		return "", 0, err
+	}
+	for name, text := range map[string]string{faulty: changed, filepath.Join(dir, "overlay.json"): string(overlay)} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			return "", 0, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-failfast", "-timeout=10m", "-overlay", filepath.Join(dir, "overlay.json"), "./gpukit")
+	cmd.Dir = filepath.Dir(root)
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	took = time.Since(start)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return "", took, errors.New("no test failed")
+	case !errors.As(err, &exit) || ctx.Err() != nil:
+		return "", took, err
+	case strings.Contains(string(out), "[build failed]") || strings.Contains(string(out), "[setup failed]"):
+		return "", took, fmt.Errorf("the fault does not compile:\n%s", out)
+	}
+	by = "a panic"
+	if m := failedTest.FindStringSubmatch(string(out)); m != nil {
+		by = m[1]
+	}
+	if m := testedFor.FindStringSubmatch(string(out)); m != nil {
+		if s, err := strconv.ParseFloat(m[1], 64); err == nil && s > 600 {
+			return by, took, fmt.Errorf("it took %v s to find", s)
+		}
+	}
+	return by, took, nil
+}
