@@ -39,14 +39,35 @@
 //
 // # Numbers
 //
-// Meaning is Go's: integers wrap around, division truncates, shifts by the width
-// or more give 0 (or -1), floats are IEEE with denormals, and x*y+z is never
-// fused. Where Go leaves a conversion open it is fixed here: float to integer
-// truncates, saturates out of range, and gives 0 for NaN. All NaNs count as one:
-// math.Float64bits of a NaN is 0x7FF8000000000001 and its sign is positive. The
-// built-in min and max are NaN if an operand is; math.Min and math.Max are
-// those of Go's library, for which an infinity wins over NaN. Atomic additions of
-// floats depend on their order and so may their results.
+// These rules hold on every device; each has its test.
+//
+//  1. Meaning is Go's. Integers wrap around; / and % truncate; the lowest integer
+//     divided by -1 is itself, with remainder 0; a shift by the width or more gives
+//     0, or -1 for a negative number shifted right; integer division by zero and a
+//     negative shift count end the call with an error.
+//  2. +, -, *, /, math.Sqrt and math.FMA of float64, and the operators of float32,
+//     are IEEE 754, rounded to nearest even, subnormal numbers included.
+//  3. x*y+z is never fused, whatever the processor; math.FMA alone is.
+//  4. All NaNs are one: math.Float64bits of a NaN is 0x7FF8000000000001 and
+//     math.Float32bits is 0x7FC00000, its sign is positive, and math.Copysign takes
+//     it as positive.
+//  5. The built-in min and max are NaN if an operand is, and -0 is below +0.
+//     math.Min and math.Max are those of Go's library, for which an infinity on the
+//     winning side wins over NaN.
+//  6. A float that is converted to an integer is truncated; out of range it becomes
+//     the nearest integer of the type, and NaN becomes 0. Go leaves these open.
+//  7. Functions of package math are our own library's and give the same bits
+//     everywhere. Special values are those that Go's documentation names. Sqrt, FMA,
+//     Sin, Cos, Tan, Asin, Acos, Atan, Atan2, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh,
+//     Exp, Exp2, Expm1, Log, Log2, Log10, Log1p, Pow, Cbrt, Hypot, Erf and Erfc are
+//     within 1 ulp; bounds of the others, and what was measured, are in
+//     internal/libm/ACCURACY.md, which make accuracy writes.
+//  8. float32(math.F(float64(x))) of a float32 x may be computed in another way only
+//     if that gives the same bits for every x; with FastMath also otherwise.
+//  9. Atomic operations on integers give the same result in any order; atomic
+//     additions of floats depend on their order, and so may their last bits.
+//  10. Sum, Min, Max, ArgMin and Reduce follow one fixed tree, and random numbers of
+//     package simt depend on seed and index alone: the same bits everywhere.
 //
 // # Errors
 //
