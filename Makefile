@@ -4,33 +4,45 @@ GO ?= go
 PYTHON ?= python3
 LAB_ARGS ?=
 NOTEBOOKS ?=
+ACCURACY_POINTS ?=
+ACCURACY_RUN ?=
+FUZZ ?= 50
+PLANTED ?=
+FLOAT32 ?=
 export GO PYTHON CHROMIUM
 
 VENV := .venv
 PY := $(VENV)/bin/python
 LAB := jupyter/lab
+LIBM := gpukit/internal/libm
 GO_ROOMS := $(wildcard gpukit plots jupyter docker)
 
 # A stamp is written last, so it stands for a whole environment: whatever an interrupted install left is built anew.
 VENV_STAMP := $(VENV)/.gpunotes-complete
 BROWSER_STAMP := $(VENV)/.gpunotes-browser-complete
 KERNEL_STAMP := $(VENV)/.gpunotes-kernel-complete
+ACCURACY_STAMP := $(VENV)/.gpunotes-accuracy-complete
 
 # Directories too: their time changes when a file is removed.
-KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( -path jupyter/lab -o -path jupyter/kerneltest -o -name testdata \) -prune \
+KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( -path jupyter/lab -o -path jupyter/kerneltest -o -path $(LIBM)/accuracy -o -name testdata \) -prune \
 	-o \( -type d -o -type f ! -name '*_test.go' ! -name '*.md' \) -print 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help lab test test-all notebooks notebooks-update bench clean
-.PHONY: preflight preflight-browser kernel test-go test-bindings test-kernel test-browser test-amd64-v3 test-ptxas FORCE
+.PHONY: preflight preflight-browser kernel test-go test-bindings test-kernel test-browser test-amd64-v3 test-ptxas
+.PHONY: fuzz planted accuracy test-accuracy test-float32 FORCE
 
 help:
 	@echo 'make lab               install what is missing, start JupyterLab on notebooks/   (LAB_ARGS="--port 9999")'
 	@echo 'make test              everything that needs no root and no browser'
-	@echo 'make test-all          what make test leaves out: real browser, NVIDIA assembler, GOAMD64=v3'
+	@echo 'make test-all          what make test leaves out: real browser, NVIDIA assembler, GOAMD64=v3, accuracy of libm'
 	@echo 'make notebooks         execute the notebooks, compare with the committed outputs (NOTEBOOKS="05 06": only these)'
 	@echo 'make notebooks-update  execute the notebooks, write their outputs'
+	@echo 'make accuracy          measure libm against MPFR, write $(LIBM)/ACCURACY.md (minutes; ACCURACY_RUN='^J': only these)'
+	@echo 'make test-float32      float32 functions on all 2^32 numbers (minutes each; FLOAT32=Sin: only this one)'
+	@echo 'make fuzz              random functions on every engine against the Go compiler (FUZZ=50: 50 times as many as make test; SEED=7)'
+	@echo 'make planted           deliberate faults that the tests must find (PLANTED=text: only those whose description has it)'
 	@echo 'make bench             benchmarks'
 	@echo 'make clean             remove .venv and build outputs'
 
@@ -70,6 +82,13 @@ $(VENV)/ptxas-%/.complete: $(LAB)/requirements-ptxas-%.txt $(VENV_STAMP)
 		{ echo 'ptxas could not be installed (network?). Run the same command again.' >&2; exit 1; }
 	@touch $@
 
+$(ACCURACY_STAMP): $(LIBM)/accuracy/requirements.txt $(VENV_STAMP)
+	@echo '== MPFR for Python into $(VENV) (once)'
+	@rm -f $@
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r $(LIBM)/accuracy/requirements.txt || \
+		{ echo 'gmpy2 could not be installed (network?). Run the same command again.' >&2; exit 1; }
+	@touch $@
+
 FORCE:
 
 kernel: $(KERNEL_STAMP)
@@ -103,7 +122,7 @@ notebooks: kernel
 notebooks-update: kernel
 	@$(PY) $(LAB)/notebooks.py update $(NOTEBOOKS)
 
-test-all: test-amd64-v3 test-ptxas test-browser
+test-all: test-amd64-v3 test-ptxas test-accuracy test-browser
 
 # Every kind of PTX that we write, through the assemblers that NVIDIA ships for Linux on x86-64 and arm64.
 test-ptxas: $(VENV)/ptxas-11/.complete $(VENV)/ptxas-12/.complete
@@ -123,6 +142,28 @@ test-amd64-v3: preflight
 test-browser: $(BROWSER_STAMP) kernel
 	@echo '== JupyterLab in a real browser'
 	@CHROMIUM="$$($(LAB)/chromium.sh)" $(PY) -m pytest -q -p no:cacheprovider $(LAB)/browser_test.py
+
+accuracy: $(ACCURACY_STAMP)
+	@echo '== libm against MPFR'
+	@$(GO) run ./$(LIBM)/accuracy -python $(PY) -run '$(ACCURACY_RUN)' $(if $(ACCURACY_POINTS),-points $(ACCURACY_POINTS),-table $(LIBM)/ACCURACY.md)
+
+test-accuracy: $(ACCURACY_STAMP)
+	@echo '== libm against MPFR, a part of the points'
+	@$(GO) run ./$(LIBM)/accuracy -python $(PY) -points $(or $(ACCURACY_POINTS),100000)
+
+# In go test a part of the numbers is tried.
+test-float32: preflight
+	@echo '== float32 functions on all numbers'
+	@GPUNOTES_FLOAT32=all $(GO) test -count=1 -timeout 2h -v -run '^TestFloat32$$/$(FLOAT32)' ./$(LIBM)
+
+# Another seed each time, unless one is given.
+fuzz: preflight
+	@echo '== random functions on every engine'
+	@FUZZ=$(FUZZ) SEED=$${SEED:-$$(date +%s)} $(GO) test -count=1 -timeout 12h -v -run 'TestRandomFunctions' ./gpukit
+
+planted: preflight
+	@echo '== planted faults'
+	@PLANTED='$(PLANTED)' $(GO) test -count=1 -timeout 12h -tags planted -v -run TestPlantedFaults ./gpukit
 
 bench: preflight
 	$(GO) test -run '^$$' -bench . -benchmem ./gpukit/...

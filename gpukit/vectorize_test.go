@@ -45,10 +45,20 @@ func manyFaults(x float64) float64 {
 
 func generic[T float64](x T) T { return x }
 
-// fails demands an error whose text has all words, and that the next call works.
+// fails demands of devices of either kind an error whose text has all words, and
+// that the next call works.
 func fails(t *testing.T, name string, f func(d *Device) error, words ...string) {
 	t.Helper()
-	d := MustOpen("parallel")
+	for _, kind := range kinds {
+		failsOn(t, kind, name, f, words...)
+	}
+}
+
+func failsOn(t *testing.T, kind, name string, f func(d *Device) error, words ...string) {
+	t.Helper()
+	name += " on " + kind
+	d := MustOpen(kind)
+	defer d.Close()
 	err := f(d)
 	if err == nil {
 		t.Errorf("%s: no error", name)
@@ -150,16 +160,20 @@ func TestNilAndClosedDevice(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	for _, name := range []string{"", "gpu", "cuda:0", "sim:h200", "CPU"} {
-		if _, err := Open(name); err == nil || !strings.Contains(err.Error(), `"parallel"`) {
+	for _, name := range []string{"", "gpu", "cuda:0", "sim:", "sim:h2000", "CPU"} {
+		if _, err := Open(name); err == nil || !strings.Contains(err.Error(), `"parallel"`) || !strings.Contains(err.Error(), `"sim:gtx-970"`) {
 			t.Errorf("Open(%q): %v", name, err)
 		}
 	}
 	if d, err := Open("auto"); err != nil || d.Name() != "parallel" {
 		t.Error(d, err)
 	}
-	if len(Devices()) != 3 {
-		t.Error(Devices())
+	for _, i := range Devices() {
+		d, err := Open(i.Name)
+		if err != nil || i.Description == "" {
+			t.Errorf("%v: %v", i, err)
+		}
+		d.Close()
 	}
 }
 
@@ -222,7 +236,7 @@ func TestConcurrentCalls(t *testing.T) {
 	for i := range 32 {
 		wg.Go(func() {
 			z, err := d.Vectorize(dist, Linspace(29, 31, 3000), 99.0, 30.0, 101.0, float64(i))
-			if err != nil || z.At(7) != dist(Linspace(29, 31, 3000).At(7), 99, 30, 101, float64(i)) {
+			if err != nil || z.At(7) != distNative(Linspace(29, 31, 3000).At(7), 99, 30, 101, float64(i)) {
 				t.Error(i, z, err)
 			}
 		})

@@ -225,7 +225,7 @@ func BenchmarkMatrixProduct(b *testing.B) {
 			for j := range n {
 				var s float32
 				for k := range n {
-					s += x[i*n+k] * y[k*n+j]
+					s += float32(x[i*n+k] * y[k*n+j])
 				}
 				out[i*n+j] = s
 			}

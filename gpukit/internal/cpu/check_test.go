@@ -60,7 +60,7 @@ func get(data any, t ir.Type, i int) ir.Bits {
 // steps is a generator: element k is a quadratic in k.
 type steps struct{ a, b float64 }
 
-func (s steps) at(k int) float64 { return s.a + s.b*float64(k%1000) }
+func (s steps) at(k int) float64 { return s.a + float64(s.b*float64(k%1000)) }
 
 func (s steps) Fill(dst []float64, first, stride int) {
 	for i := range dst {

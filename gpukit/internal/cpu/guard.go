@@ -65,7 +65,7 @@ func (p *planner) guard(code *[]inst, fr *frameInfo, in *ir.Instr) {
 	}
 	*code = append(*code, x)
 	p.pos++
-	p.plan.cost += p.weight * 0.5
+	p.plan.cost += float64(p.weight * 0.5)
 }
 
 func stepGuard(m *machine, x *inst) {

@@ -432,21 +432,21 @@ func truncate[D integer, S float](d []D, x []S, lo, hi float64, low, high D) {
 // math1 and math2 run a library function. The frequent ones are called
 // directly: some are one instruction, and the others save the indirect call.
 
-func math1(d, x []float64, f func(float64) float64) {
+func math1[T float32 | float64](d, x []T, f func(T) T) {
 	x = x[:len(d)]
 	for i := range d {
 		d[i] = f(x[i])
 	}
 }
 
-func math2(d, x, y []float64, f func(x, y float64) float64) {
+func math2[T float32 | float64](d, x, y []T, f func(x, y T) T) {
 	x, y = x[:len(d)], y[:len(d)]
 	for i := range d {
 		d[i] = f(x[i], y[i])
 	}
 }
 
-// direct1 and direct2 are functions that the Go compiler makes an instruction or
+// direct1, direct2 and single1 are functions that the Go compiler makes an instruction or
 // two of, so that a call for each element would cost more than they do.
 var direct1 = map[string]func(d, x []float64){
 	"math.Abs": func(d, x []float64) {
@@ -483,6 +483,45 @@ var direct1 = map[string]func(d, x []float64){
 		x = x[:len(d)]
 		for i := range d {
 			d[i] = math.RoundToEven(x[i])
+		}
+	},
+}
+
+var single1 = map[string]func(d, x []float32){
+	"math.Abs.f32": func(d, x []float32) {
+		x = x[:len(d)]
+		for i := range d {
+			d[i] = float32(math.Abs(float64(x[i])))
+		}
+	},
+	"math.Sqrt.f32": func(d, x []float32) {
+		x = x[:len(d)]
+		for i := range d {
+			d[i] = float32(math.Sqrt(float64(x[i])))
+		}
+	},
+	"math.Floor.f32": func(d, x []float32) {
+		x = x[:len(d)]
+		for i := range d {
+			d[i] = float32(math.Floor(float64(x[i])))
+		}
+	},
+	"math.Ceil.f32": func(d, x []float32) {
+		x = x[:len(d)]
+		for i := range d {
+			d[i] = float32(math.Ceil(float64(x[i])))
+		}
+	},
+	"math.Trunc.f32": func(d, x []float32) {
+		x = x[:len(d)]
+		for i := range d {
+			d[i] = float32(math.Trunc(float64(x[i])))
+		}
+	},
+	"math.RoundToEven.f32": func(d, x []float32) {
+		x = x[:len(d)]
+		for i := range d {
+			d[i] = float32(math.RoundToEven(float64(x[i])))
 		}
 	},
 }

@@ -416,7 +416,7 @@ func (r *run) divide(total int) {
 		r.length = (r.inner + r.perRow - 1) / r.perRow
 		r.blocks = r.rows * r.perRow
 	}
-	blockWork := float64(r.length)*r.plan.cost + 100
+	blockWork := float64(float64(r.length)*r.plan.cost) + 100
 	group := int(min(chunkWork/blockWork, 1e6))
 	if g == 1 {
 		group = r.blocks
@@ -619,7 +619,7 @@ func (r *run) step(m *machine, id int) bool {
 		}
 	}
 	m.stop, m.fault = false, false
-	m.poll(float64(n)*r.plan.cost + 100)
+	m.poll(float64(float64(n)*r.plan.cost) + 100)
 	m.stop = false
 	return !r.stop.Load()
 }

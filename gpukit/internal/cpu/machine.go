@@ -303,7 +303,7 @@ func stepLoop(m *machine, x *inst) {
 		if m.stop || m.n[fr] == 0 {
 			break
 		}
-		if m.poll(float64(lanes)*l.cost + 50); m.stop {
+		if m.poll(float64(float64(lanes)*l.cost) + 50); m.stop {
 			break
 		}
 	}

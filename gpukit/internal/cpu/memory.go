@@ -342,7 +342,7 @@ func (p *planner) effect(code *[]inst, fr *frameInfo, in *ir.Instr) {
 	}
 	p.pos += until
 	*code = append(*code, x)
-	p.plan.cost += p.weight * laneCost(in)
+	p.plan.cost += float64(p.weight * laneCost(in))
 }
 
 // noSlot is the result of an operation that nobody looks at.

@@ -504,7 +504,7 @@ func (p *planner) loop(fr *frameInfo, in *ir.Instr) inst {
 		l.body.code = append(l.body.code, p.next(inner, in, t))
 	}
 	l.cost = p.plan.cost + 1
-	p.weight, p.plan.cost = weight, cost+weight*loopWeight*l.cost
+	p.weight, p.plan.cost = weight, cost+float64(weight*loopWeight*l.cost)
 	p.end(&l.construct, fr, in)
 	for _, t := range l.body.in {
 		p.use(t.dst, p.pos)
@@ -645,7 +645,7 @@ func (p *planner) operation(code *[]inst, fr *frameInfo, in *ir.Instr, define fu
 	x.d = define(fr, res).slot
 	*code = append(*code, x)
 	if varies {
-		p.plan.cost += p.weight * laneCost(in)
+		p.plan.cost += float64(p.weight * laneCost(in))
 	}
 }
 

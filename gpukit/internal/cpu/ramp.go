@@ -119,7 +119,7 @@ func (p *planner) ramp(code *[]inst, fr *frameInfo, in *ir.Instr, define func(*f
 	p.ramps[v] = to
 	if p.wanted[v] {
 		*code = append(*code, inst{run: stepRamp, frame: fr.id, src: in, form: "ramp", t: uint8(ir.I64), a: to.first.slot, b: to.step.slot, d: define(fr, v).slot})
-		p.plan.cost += p.weight * 0.5
+		p.plan.cost += float64(p.weight * 0.5)
 	}
 }
 

@@ -215,6 +215,9 @@ func mathStep(row *ir.MathRow) step {
 	if k := direct2[row.Name]; k != nil {
 		return vv(k)
 	}
+	if k := single1[row.Name]; k != nil {
+		return v(k)
+	}
 	switch {
 	case row.F1 != nil:
 		f := row.F1
@@ -222,6 +225,12 @@ func mathStep(row *ir.MathRow) step {
 	case row.F2 != nil:
 		f := row.F2
 		return vv(func(d, x, y []float64) { math2(d, x, y, f) })
+	case row.S1 != nil:
+		f := row.S1
+		return v(func(d, x []float32) { math1(d, x, f) })
+	case row.S2 != nil:
+		f := row.S2
+		return vv(func(d, x, y []float32) { math2(d, x, y, f) })
 	}
 	// Any signature: lane by lane through the row.
 	return func(m *machine, x *inst) {

@@ -256,6 +256,9 @@ var libTable = sync.OnceValue(func() map[string]map[string][]ir.MathFn {
 	m := map[string]map[string][]ir.MathFn{"math": {}, bitsPath: {}}
 	for i := range ir.NumMath() {
 		fn := ir.MathFn(i)
+		if fn.Row().Single != "" {
+			continue // not a function of Go
+		}
 		path, name, _ := strings.Cut(fn.String(), ".")
 		if path == "bits" {
 			path = bitsPath

@@ -15,16 +15,12 @@ import (
 // TestMutants compiles programs with a few tokens exchanged: most are wrong
 // in some way, and each is either compiled or refused with a position.
 func TestMutants(t *testing.T) {
-	text, err := os.ReadFile("native_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	arrays, err := os.ReadFile("arrays_native_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, body, _ := strings.Cut(string(arrays), "\n)\n")
-	src := string(text) + body
+	src := nativeText(t) + body
 	for i, k := range kernels {
 		// Names that several kernels declare mean the last of them.
 		src += "\n" + strings.NewReplacer("func f(", "func tKernel"+strconv.Itoa(i)+"(").Replace(k.src)

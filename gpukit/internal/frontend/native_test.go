@@ -1,17 +1,23 @@
 package frontend
 
-import "math"
+import (
+	"math"
+
+	"gpunotes/gpukit/internal/libm"
+)
 
 // The functions of this file are compiled natively and by this package, from
 // the text of this file, and the results are compared bit for bit. A product
 // that feeds an addition is written float64(x*y): the Go compiler may fuse it.
+// What a kernel calls math.Sin is libm.Sin, so that it is written here, and read
+// as math.Sin.
 
 func sq(x float64) float64 { return float64(x * x) }
 
 func tDist(lat1, lon1, lat2, lon2, s float64) float64 {
-	a := sq(math.Sin(0.008726645*(lat2-lat1))) +
-		float64(math.Cos(0.01745329*lat1)*math.Cos(0.01745329*lat2)*sq(math.Sin(0.008726645*(lon2-lon1))))
-	return math.Atan2(a, 1-a) * s
+	a := sq(libm.Sin(0.008726645*(lat2-lat1))) +
+		float64(libm.Cos(0.01745329*lat1)*libm.Cos(0.01745329*lat2)*sq(libm.Sin(0.008726645*(lon2-lon1))))
+	return libm.Atan2(a, 1-a) * s
 }
 
 func tMandelbrot(cr, ci float64) int {
@@ -58,7 +64,7 @@ func tNewton(x float64) float64 {
 	}
 	y := 1.0
 	for i := 0; i < 60; i++ {
-		next := 0.5 * (y + x/y)
+		next := float64(0.5 * (y + x/y))
 		if next == y {
 			break
 		}
@@ -394,7 +400,7 @@ func tTruncate(x float64) (int32, int64, uint8) {
 	if !(x > -1e9 && x < 1e9) {
 		x = 3.99
 	}
-	return int32(x), int64(-x), uint8(math.Mod(math.Abs(x), 256))
+	return int32(x), int64(-x), uint8(libm.Mod(math.Abs(x), 256))
 }
 
 func tFloat32(x, y float32) (float32, float32, float32, float32, bool) {
@@ -450,16 +456,16 @@ func tShortCircuit(a, b int) (bool, bool, bool, int) {
 }
 
 func tMath(x, y float64) (float64, float64, float64, float64, float64, bool) {
-	frac, exp := math.Frexp(x)
+	frac, exp := libm.Frexp(x)
 	whole, part := math.Modf(y)
-	s, c := math.Sincos(x)
-	l, sign := math.Lgamma(y)
-	return math.Ldexp(frac, exp), whole - part, s + c, l * float64(sign),
-		math.Sqrt(math.Abs(x)) + math.Pow(y, 2) + math.Pi, math.IsNaN(x) || math.IsInf(y, -1)
+	s, c := libm.Sincos(x)
+	l, sign := libm.Lgamma(y)
+	return libm.Ldexp(frac, exp), whole - part, s + c, l * float64(sign),
+		math.Sqrt(math.Abs(x)) + libm.Pow(y, 2) + math.Pi, math.IsNaN(x) || math.IsInf(y, -1)
 }
 
 func tMathBits(x float64, y float32) (uint64, uint32, float64, int) {
-	return math.Float64bits(x), math.Float32bits(y), math.Float64frombits(math.Float64bits(y2(y)) &^ 1), math.Ilogb(x)
+	return math.Float64bits(x), math.Float32bits(y), math.Float64frombits(math.Float64bits(y2(y)) &^ 1), libm.Ilogb(x)
 }
 
 func y2(y float32) float64 { return float64(y) * 2 }

@@ -119,7 +119,7 @@ var kernels = []struct {
 		b := simt.Ballot(i % 2 == 0)
 		x[i] = v + float64(up)*1000 + float64(first)/8 + float64(n)/128 + float64(b >> 28)*1e6
 	}`, func(i int) float64 {
-		return 31*16 + float64(max(i-1, 0)+i+2-2*(i/30))*1000 + 5.0/8 + 11.0/128 + 5e6
+		return 31*16 + float64(float64(max(i-1, 0)+i+2-2*(i/30))*1000) + 5.0/8 + 11.0/128 + 5e6
 	}, "TM"},
 	{"random numbers", [3]int{1, 1, 1}, [3]int{4, 1, 1}, 0, 4, `func f(x []float64) {
 		i := simt.ThreadIdx().X

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/libm"
 )
 
 // TestMathPackage compares the hand-built package with the real one.
@@ -54,8 +55,8 @@ func importerFor(t *testing.T) types.Importer {
 }
 
 func TestCompileMath(t *testing.T) {
-	for name, native := range map[string]any{"math.Sin": math.Sin, "math.Frexp": math.Frexp, "math.FMA": math.FMA, "math.Ldexp": math.Ldexp,
-		"math.Modf": math.Modf, "math.Sincos": math.Sincos, "math.Lgamma": math.Lgamma, "math.IsNaN": math.IsNaN, "math.Float32bits": math.Float32bits} {
+	for name, native := range map[string]any{"math.Sin": libm.Sin, "math.Frexp": libm.Frexp, "math.FMA": math.FMA, "math.Ldexp": libm.Ldexp,
+		"math.Modf": math.Modf, "math.Sincos": libm.Sincos, "math.Lgamma": libm.Lgamma, "math.IsNaN": math.IsNaN, "math.Float32bits": math.Float32bits} {
 		p, err := CompileMath(name)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

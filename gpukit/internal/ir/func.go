@@ -62,6 +62,9 @@ type Func struct {
 	Body    *Region
 	Types   []Type // the type of each Value
 	Pos     Pos
+	// Outline keeps calls of the function calls, where Inline would put its body:
+	// for what is large and rarely reached. It declares no Shared memory.
+	Outline bool
 }
 
 // Mem names a memory of a function: an index into Func.Mems.

@@ -3,11 +3,11 @@ package ir
 // Inline returns f with every call replaced by the callee's body. The body
 // stands in the first region of an if whose condition is true, so that the
 // callee's returns, which are breaks to its outermost level, leave that if.
-// Calls must not be recursive. Memories that a callee declares are one each,
-// however often it is called.
+// Calls must not be recursive; those of functions marked Outline stay. Memories
+// that a callee declares are one each, however often it is called.
 func Inline(f *Func) *Func {
 	out := NewFunc(f.Name, f.Results...)
-	out.Pos = f.Pos
+	out.Pos, out.Outline = f.Pos, f.Outline
 	out.Mems = append(out.Mems, f.Mems...)
 	c := &inliner{out: out, own: map[*Func][]Mem{}}
 	in := inlined{f: f, vals: make([]Value, len(f.Types))}
@@ -94,6 +94,8 @@ func (c *inliner) region(x inlined, r *Region) *Region {
 				mems[j] = x.mems[m]
 			}
 			in.Mems = mems
+		}
+		if in.Op == OpCall && !in.Callee.Outline {
 			body := c.enter(&in)
 			cond := c.out.NewValue(Bool)
 			out.Instrs = append(out.Instrs,

@@ -29,6 +29,14 @@ type MathRow struct {
 	// F1 and F2 are the same for the common signatures, else nil.
 	F1 func(float64) float64
 	F2 func(x, y float64) float64
+	// Single is the float64 function, e.g. "math.Sin", that this one computes for
+	// float32 operands, rounded to float32 (see Narrow); "" for functions of Go.
+	// Identical: with the same bits for all operands.
+	Single    string
+	Identical bool
+	// S1 and S2 are such a function.
+	S1 func(float32) float32
+	S2 func(x, y float32) float32
 }
 
 // Row returns the row of fn.
@@ -86,6 +94,28 @@ func ofLibm(r MathRow) MathRow {
 	if result == "exp" || result == "sign" || result == "cos" {
 		r.Result = 1
 	}
+	return r
+}
+
+// single1 is the form of a function for float32, in package libm.
+func single1(name string, f func(float32) float32) MathRow {
+	r := fn("math."+name+".f32", F32, func(a []Bits) Bits { return FromF32(f(ToF32(a[0]))) }, F32)
+	r.Single, r.Identical, r.S1 = "math."+name, true, f
+	r.Libm = name + "F32"
+	return r
+}
+
+// exact1 is one that every engine has code for.
+func exact1(name string, f func(float64) float64) MathRow {
+	r := single1(name, func(x float32) float32 { return float32(f(float64(x))) })
+	r.Libm, r.Cheap = "", true
+	return r
+}
+
+// single2 is one of two operands: too many for all of them to be tried.
+func single2(name string, f func(x, y float32) float32) MathRow {
+	r := fn("math."+name+".f32", F32, func(a []Bits) Bits { return FromF32(f(ToF32(a[0]), ToF32(a[1]))) }, F32, F32)
+	r.Single, r.S2, r.Libm = "math."+name, f, name+"F32"
 	return r
 }
 
@@ -242,4 +272,25 @@ var mathTable = append([]MathRow{
 	fn("math.Modf.frac", F64, func(a []Bits) Bits { _, f := math.Modf(ToF64(a[0])); return FromF64(f) }, F64),
 	libmN("math.Sincos.sin", F64, func(a []Bits) Bits { s, _ := libm.Sincos(ToF64(a[0])); return FromF64(s) }, F64),
 	libmN("math.Sincos.cos", F64, func(a []Bits) Bits { _, c := libm.Sincos(ToF64(a[0])); return FromF64(c) }, F64),
+
+	exact1("Abs", math.Abs),
+	exact1("Ceil", math.Ceil),
+	exact1("Floor", math.Floor),
+	exact1("RoundToEven", math.RoundToEven),
+	exact1("Sqrt", math.Sqrt),
+	exact1("Trunc", math.Trunc),
+	single1("Atan", libm.AtanF32),
+	single1("Cbrt", libm.CbrtF32),
+	single1("Cos", libm.CosF32),
+	single1("Exp", libm.ExpF32),
+	single1("Exp2", libm.Exp2F32),
+	single1("Log", libm.LogF32),
+	single1("Log10", libm.Log10F32),
+	single1("Log2", libm.Log2F32),
+	single1("Sin", libm.SinF32),
+	single1("Tan", libm.TanF32),
+	single1("Tanh", libm.TanhF32),
+	single2("Atan2", libm.Atan2F32),
+	single2("Hypot", libm.HypotF32),
+	single2("Pow", libm.PowF32),
 }, bitsRows()...)

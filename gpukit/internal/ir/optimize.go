@@ -26,7 +26,7 @@ func count(r *Region) (n int) {
 // simplify copies f, simplifying on the way.
 func simplify(f *Func) *Func {
 	out := NewFunc(f.Name, f.Results...)
-	out.Pos = f.Pos
+	out.Pos, out.Outline = f.Pos, f.Outline
 	out.Mems = f.Mems
 	s := &simplifier{old: f, b: NewBuilder(out), vals: make([]Value, len(f.Types)), known: map[expr]Value{}, consts: map[Value]Bits{}}
 	for _, p := range f.Params {

@@ -12,7 +12,7 @@ import "embed"
 
 // Source holds the files of the package, without its tests.
 //
-//go:embed libm.go philox.go
+//go:embed bessel.go erf.go exact.go exp.go float32.go gamma.go hyperbolic.go libm.go log.go philox.go pow.go roots.go trig.go
 var Source embed.FS
 
 // Dir is the directory that positions in Source have.

@@ -32,7 +32,7 @@ func draw(seed, index uint64) [4]uint32 {
 
 // unit makes a multiple of 2^-53 in [0, 1) of two random words.
 func unit(hi, lo uint32) float64 {
-	return float64((uint64(hi)<<32|uint64(lo))>>11) * 0x1p-53
+	return float64(float64((uint64(hi)<<32|uint64(lo))>>11) * 0x1p-53)
 }
 
 // UniformFloat64 is random number index of the sequence that seed names,
@@ -46,5 +46,5 @@ func UniformFloat64(seed, index uint64) float64 {
 // with mean 0 and standard deviation 1 (Box and Muller 1958).
 func NormFloat64(seed, index uint64) float64 {
 	r := draw(seed, index)
-	return math.Sqrt(-2*math.Log(1-unit(r[0], r[1]))) * math.Cos(2*math.Pi*unit(r[2], r[3]))
+	return float64(math.Sqrt(-2*Log(1-unit(r[0], r[1]))) * Cos(2*math.Pi*unit(r[2], r[3])))
 }

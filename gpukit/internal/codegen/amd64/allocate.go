@@ -48,7 +48,7 @@ func (l *lowerer) intervals() []interval {
 	}
 	for _, loop := range l.loops {
 		for i := loop[0]; i < loop[1]; i++ {
-			weight[i] *= 8
+			weight[i] = float64(weight[i] * 8)
 		}
 	}
 	for i := range l.insts {

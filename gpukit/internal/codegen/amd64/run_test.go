@@ -218,7 +218,7 @@ func TestMandelbrot(t *testing.T) {
 		if p == 2 {
 			return 60
 		}
-		return f64(r.Float64()*3 - 2)
+		return f64(float64(r.Float64()*3) - 2)
 	})
 }
 

@@ -86,7 +86,7 @@ func TestExamples(t *testing.T) {
 	}
 	m, c := irtest.Mandelbrot(), irtest.Collatz()
 	for i := range 400 {
-		x, y, limit := -2+0.15*float64(i%20), -1.25+0.125*float64(i/20), int64(i%60)
+		x, y, limit := -2+float64(0.15*float64(i%20)), -1.25+float64(0.125*float64(i/20)), int64(i%60)
 		same(m, irtest.MandelbrotGo(x, y, limit), ir.FromF64(x), ir.FromF64(y), ir.Bits(limit))
 	}
 	for n, want := range map[int64]int64{-3: -1, 0: -1, 1: 0, 6: 8, 27: 111, 1 << 40: 40, 35655: 999} {
