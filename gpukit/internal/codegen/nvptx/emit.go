@@ -4,36 +4,51 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"gpunotes/gpukit/internal/ir"
 	"gpunotes/gpukit/internal/ptx"
 )
 
 type emitter struct {
-	level int // of levels: what may be used
-	k     *Kernel
-	f     *ir.Func
-	m     *ptx.Module
-	fn    *ptx.Func
-	entry *Entry
+	level   int // of levels: what may be used
+	k       *Kernel
+	f       *ir.Func
+	m       *ptx.Module
+	fn      *ptx.Func
+	entry   *Entry
+	checks  []int                  // of the entry's, those of this function
+	callees map[*ir.Func]*outlined // of the kernel
 
-	vals   []ptx.Operand // by ir.Value: a register or, for a constant, an immediate
-	consts map[ir.Value]ir.Bits
-	mems   []memory
-	nest   []construct // enclosing constructs, the function first
-	labels int
-	counts map[ptx.Type]int
-	loc    ptx.Loc
-	files  map[string]int
+	vals      []ptx.Operand // by ir.Value: a register or, for a constant, an immediate
+	consts    map[ir.Value]ir.Bits
+	origins   []origin                 // by parameter
+	def       []*ir.Instr              // by value
+	used      []bool                   // by value
+	uses      []int                    // by value
+	unbounded map[*ir.Instr]bool       // loops that look at the cancel word
+	folded    map[ir.Value]offset      // sums that only addresses use
+	target    map[ir.Value]ptx.Operand // where a value is wanted
+	groups    map[*ir.Instr]*group     // vector loads and stores
+	loops     map[ir.Value]*ir.Instr   // by carried value
+	align     map[ir.Value]int64       // what aligned found out
+	refs      map[string]bool          // labels that are branched to
+	nest      []construct              // enclosing constructs, the function first
+	labels    int
+	counts    map[ptx.Type]int
+	loc       ptx.Loc
+	files     map[string]int
 
-	worker ptx.Operand // the worker's number, unless k.Threads
+	scaled map[int]ptx.Operand // the worker's number, times a size
+	worker ptx.Operand         // the worker's number, unless k.Threads
 	record ptx.Operand
 	cancel ptx.Operand
 }
 
-type memory struct {
-	space string
-	base  ptx.Operand
+// offset is a value and a number of bytes.
+type offset struct {
+	v ir.Value
+	n int64
 }
 
 // construct is where a break goes.
@@ -42,19 +57,60 @@ type construct struct {
 	end     string
 }
 
-func newEmitter(m *ptx.Module, t Target, k *Kernel) *emitter {
-	e := &emitter{k: k, f: k.Func, m: m, entry: &Entry{Name: k.Name}, vals: make([]ptx.Operand, len(k.Func.Types)), consts: map[ir.Value]ir.Bits{}, counts: map[ptx.Type]int{}, files: map[string]int{}}
-	for _, l := range levels {
-		if l <= t.SM {
-			e.level = l
+func newEmitter(m *ptx.Module, level int, k *Kernel, f *ir.Func, origins []origin) *emitter {
+	e := &emitter{k: k, f: f, m: m, vals: make([]ptx.Operand, len(f.Types)), consts: map[ir.Value]ir.Bits{}, counts: map[ptx.Type]int{},
+		def: definitions(f), used: make([]bool, len(f.Types)), uses: make([]int, len(f.Types)), unbounded: map[*ir.Instr]bool{}, folded: map[ir.Value]offset{}, target: map[ir.Value]ptx.Operand{}, refs: map[string]bool{}, scaled: map[int]ptx.Operand{}, groups: map[*ir.Instr]*group{}, loops: map[ir.Value]*ir.Instr{}}
+	e.level, e.origins = level, origins
+	e.study()
+	return e
+}
+
+// study finds out what is used, and how.
+func (e *emitter) study() {
+	plain := make([]bool, len(e.f.Types)) // used otherwise than as an address
+	ir.Walk(e.f.Body, func(in *ir.Instr) {
+		for i, a := range in.Args {
+			e.used[a] = true
+			e.uses[a]++
+			plain[a] = plain[a] || i > 0 || in.Op != ir.OpLoad && in.Op != ir.OpStore && in.Op != ir.OpAtomic
+		}
+		if in.Op == ir.OpClear {
+			e.used[e.base(in.Mem)] = true
+		}
+		for _, v := range in.Carried {
+			e.loops[v] = in
+		}
+		if in.Op == ir.OpLoop && e.k.Poll {
+			if c, ok := counted(e.f, e.def, in); !ok || !c.ends(e.f, e.def) {
+				e.unbounded[in] = true
+			}
+		}
+	})
+	for v, in := range e.def {
+		if in == nil || in.Op != ir.OpAdd || e.f.Types[v] != ir.I64 || plain[v] {
+			continue
+		}
+		for k, x := range in.Args {
+			if d := e.def[x]; d != nil && d.Op == ir.OpConst && int64(d.Imm) > -1<<30 && int64(d.Imm) < 1<<30 {
+				e.folded[ir.Value(v)] = offset{in.Args[1-k], int64(d.Imm)}
+			}
 		}
 	}
-	for _, f := range m.Files {
-		e.files[f.Name] = f.Index
-	}
-	e.fn = &ptx.Func{Linkage: ptx.Visible, Entry: true, Name: k.Name}
-	m.Funcs = append(m.Funcs, e.fn)
-	return e
+	e.findGroups(e.f.Body)
+}
+
+// polls reports whether some loop looks at the cancel word.
+func (e *emitter) polls() bool { return len(e.unbounded) > 0 }
+
+// base is the parameter that is the base of a memory.
+func (e *emitter) base(m ir.Mem) ir.Value {
+	return e.f.Params[len(e.f.Params)-len(e.f.Mems)+int(m)].Value
+}
+
+// pointer is the operand for the element at address v.
+func (e *emitter) pointer(v ir.Value) ptx.Operand {
+	root, n := e.resolve(v)
+	return ptx.Addr(e.inReg(root).Reg, n)
 }
 
 func (e *emitter) mayFault() (yes bool) {
@@ -96,8 +152,20 @@ func (e *emitter) get(op string, t ptx.Type, args ...ptx.Operand) ptx.Operand {
 	return d
 }
 
-func (e *emitter) branch(p ptx.Operand, not bool, label string) {
+func (e *emitter) jump(label string) {
+	e.refs[label] = true
 	e.ins("bra", ptx.To(label))
+}
+
+// land puts a label here if anything branches to it.
+func (e *emitter) land(label string) {
+	if e.refs[label] {
+		e.fn.AddLabel(label)
+	}
+}
+
+func (e *emitter) branch(p ptx.Operand, not bool, label string) {
+	e.jump(label)
 	e.fn.Instrs[len(e.fn.Instrs)-1].Guard = ptx.Guard{On: true, Not: not, Reg: p.Reg}
 }
 
@@ -255,7 +323,7 @@ func (e *emitter) function() []ptx.Operand {
 	}
 	e.nest = []construct{c}
 	e.region(e.f.Body, func(args []ir.Value) { e.moves(c.results, args) })
-	e.fn.AddLabel(c.end)
+	e.land(c.end)
 	return c.results
 }
 
@@ -305,7 +373,10 @@ func (e *emitter) moves(to []ptx.Operand, from []ir.Value) {
 }
 
 // region emits r; yield hands out the values of its yield and falls through.
-func (e *emitter) region(r *ir.Region, yield func([]ir.Value)) {
+func (e *emitter) region(r *ir.Region, yield func([]ir.Value)) { e.parts(r, func(int) {}, yield) }
+
+// parts is region that calls then behind each instruction.
+func (e *emitter) parts(r *ir.Region, then func(i int), yield func([]ir.Value)) {
 	for i := range r.Instrs {
 		in := &r.Instrs[i]
 		e.at(in.Pos)
@@ -315,16 +386,49 @@ func (e *emitter) region(r *ir.Region, yield func([]ir.Value)) {
 		case ir.OpBreak:
 			c := e.nest[len(e.nest)-1-in.Level()]
 			e.moves(c.results, in.Args)
-			e.ins("bra", ptx.To(c.end))
+			e.jump(c.end)
 		case ir.OpUnreachable:
 		case ir.OpIf:
 			e.branches(in)
 		case ir.OpLoop:
 			e.loop(in)
+		case ir.OpCall:
+			e.call(in)
 		default:
-			e.operation(in)
+			e.settle(in)
+		}
+		then(i)
+	}
+}
+
+// settle emits an operation, its result where it is wanted.
+func (e *emitter) settle(in *ir.Instr) {
+	if len(in.Results) == 1 {
+		if _, ok := e.folded[in.Results[0]]; ok {
+			return
 		}
 	}
+	n := ptx.RegID(len(e.fn.Regs))
+	e.operation(in)
+	if len(in.Results) != 1 {
+		return
+	}
+	v := in.Results[0]
+	want, ok := e.target[v]
+	if !ok {
+		return
+	}
+	have := e.vals[v]
+	if have.Kind != ptx.KindReg {
+		return
+	}
+	last := &e.fn.Instrs[len(e.fn.Instrs)-1]
+	if have.Reg >= n && !last.Guard.On && len(last.Args) > 0 && last.Args[0].Kind == ptx.KindReg && last.Args[0].Reg == have.Reg && last.Opcode != "bra" && !strings.HasPrefix(last.Opcode, "st.") {
+		last.Args[0] = want
+	} else {
+		e.ins("mov."+move(e.f.Types[v]), want, have)
+	}
+	e.vals[v] = want
 }
 
 func (e *emitter) results(vs []ir.Value) (out []ptx.Operand) {
@@ -346,6 +450,9 @@ func (e *emitter) branches(in *ir.Instr) {
 	e.nest = append(e.nest, c)
 	give := func(args []ir.Value) { e.moves(c.results, args) }
 	then, els := in.Regions[0], in.Regions[1]
+	for _, r := range in.Regions {
+		e.aim(r, c.results)
+	}
 	if b, ok := e.consts[in.Args[0]]; ok {
 		if b == 0 {
 			then = els
@@ -353,7 +460,15 @@ func (e *emitter) branches(in *ir.Instr) {
 		e.region(then, give)
 	} else {
 		p := e.use(in.Args[0])
+		exit, exits := e.direct(els)
+		back, goes := e.direct(then)
 		switch {
+		case exits:
+			e.branch(p, true, exit)
+			e.region(then, give)
+		case goes:
+			e.branch(p, false, back)
+			e.region(els, give)
 		case quiet(then):
 			e.branch(p, false, c.end)
 			e.region(els, give)
@@ -365,15 +480,104 @@ func (e *emitter) branches(in *ir.Instr) {
 			e.branch(p, true, other)
 			e.region(then, func(args []ir.Value) {
 				give(args)
-				e.ins("bra", ptx.To(c.end))
+				e.jump(c.end)
 			})
-			e.fn.AddLabel(other)
+			e.land(other)
 			e.region(els, give)
 		}
 	}
 	e.nest = e.nest[:len(e.nest)-1]
-	e.fn.AddLabel(c.end)
+	e.land(c.end)
 }
+
+// direct reports whether an arm of an if does no more than go somewhere, and
+// where.
+func (e *emitter) direct(r *ir.Region) (label string, ok bool) {
+	in := &r.Instrs[0]
+	if in.Op != ir.OpBreak {
+		return "", false
+	}
+	if in.Level() == 0 {
+		return "", false
+	}
+	c := e.nest[len(e.nest)-1-in.Level()]
+	for i, v := range in.Args {
+		if x := e.vals[v]; x.Kind != ptx.KindReg || x.Reg != c.results[i].Reg {
+			return "", false
+		}
+	}
+	return c.end, true
+}
+
+// aim lets what a region computes for its yield alone be computed where that
+// hands it over.
+func (e *emitter) aim(r *ir.Region, into []ptx.Operand) {
+	last := r.Terminator()
+	if last.Op != ir.OpYield {
+		return
+	}
+	for i := range r.Instrs {
+		in := &r.Instrs[i]
+		if len(in.Results) != 1 || len(in.Regions) > 0 || in.Op == ir.OpConst {
+			continue
+		}
+		v := in.Results[0]
+		if k := slices.Index(last.Args, v); k >= 0 && e.uses[v] == 1 {
+			e.target[v] = into[k]
+		}
+	}
+}
+
+// root is the value whose register v stands for or is counted from.
+func (e *emitter) root(v ir.Value) ir.Value {
+	for {
+		if o, ok := e.folded[v]; ok {
+			v = o.v
+			continue
+		}
+		d := e.def[v]
+		if d == nil || d.Op != ir.OpConvert {
+			return v
+		}
+		v = d.Args[0]
+	}
+}
+
+// advance lets the next carried values of a loop be computed in the registers of
+// the old ones, where nobody looks at these any more.
+func (e *emitter) advance(in *ir.Instr, carried []ptx.Operand) {
+	body := in.Regions[0]
+	last := body.Terminator()
+	if last.Op != ir.OpYield {
+		return
+	}
+	after := map[ir.Value]int{} // by root: the last instruction that uses it
+	for i := range body.Instrs {
+		ir.Walk(&ir.Region{Instrs: body.Instrs[i : i+1]}, func(x *ir.Instr) {
+			at := i
+			if g := e.groups[x]; g != nil && x == &body.Instrs[i] && x.Op == ir.OpStore {
+				at = g.last
+			}
+			for _, a := range x.Args {
+				after[e.root(a)] = max(after[e.root(a)], at)
+			}
+		})
+	}
+	for i := range body.Instrs {
+		x := &body.Instrs[i]
+		if len(x.Results) != 1 || len(x.Regions) > 0 || x.Op == ir.OpConst {
+			continue
+		}
+		v := x.Results[0]
+		if k := slices.Index(last.Args, v); k >= 0 && e.uses[v] == 1 && after[in.Carried[k]] <= i {
+			e.target[v] = carried[k]
+		}
+	}
+}
+
+// rotated is how many instructions a loop's way in may have to be written again
+// at its end, which saves the branch to it.
+const rotated = 12
 
 func (e *emitter) loop(in *ir.Instr) {
 	c := construct{end: e.label("end")}
@@ -383,24 +587,92 @@ func (e *emitter) loop(in *ir.Instr) {
 	e.moves(carried, in.Args)
 	e.fn.AddLabel(head)
 	e.nest = append(e.nest, c)
-	e.region(in.Regions[0], func(args []ir.Value) {
+	e.advance(in, carried)
+
+	// The way in: what stands before and in the first if that leaves the loop.
+	body := in.Regions[0]
+	first, start := -1, len(e.fn.Instrs)
+	for i := range body.Instrs {
+		if x := &body.Instrs[i]; len(x.Regions) > 0 {
+			if k := exitArm(x); x.Op == ir.OpIf && k >= 0 && quiet(x.Regions[1-k]) && x.Regions[k].Terminator().Op == ir.OpBreak && x.Regions[k].Terminator().Level() == 1 {
+				first = i
+			}
+			break
+		}
+	}
+	var way []ptx.Instr
+	inside := ""
+	labels := len(e.fn.Labels)
+	then := func(i int) {
+		if i != first {
+			return
+		}
+		ins := e.fn.Instrs[start:]
+		for _, l := range e.fn.Labels[labels:] {
+			if l.At < len(e.fn.Instrs) {
+				return
+			}
+		}
+		if len(ins) > 0 && len(ins) <= rotated && body.Terminator().Op == ir.OpYield {
+			for _, x := range ins {
+				x.Args = slices.Clone(x.Args)
+				way = append(way, x)
+			}
+			inside = e.label("body")
+			e.fn.AddLabel(inside)
+		}
+	}
+	e.parts(body, then, func(args []ir.Value) {
 		e.moves(carried, args)
-		if e.k.Poll {
+		if e.unbounded[in] {
 			word := e.get("ld.volatile.global.u32", ptx.B32, ptx.Addr(e.cancel.Reg, 0))
 			e.branch(e.get("setp.ne.s32", ptx.Pred, word, ptx.Int(0)), false, "EXIT")
 		}
-		e.ins("bra", ptx.To(head))
+		if !e.again(way, inside, c.end) {
+			e.jump(head)
+		}
 	})
 	e.nest = e.nest[:len(e.nest)-1]
-	e.fn.AddLabel(c.end)
+	e.land(c.end)
+}
+
+// again writes the way into a loop at its end, just before the label end.
+func (e *emitter) again(way []ptx.Instr, inside, end string) bool {
+	if len(way) == 0 {
+		return false
+	}
+	last := &way[len(way)-1]
+	switch {
+	case last.Opcode == "bra" && last.Guard.On && last.Args[0].Sym == end:
+		last.Guard.Not = !last.Guard.Not
+		last.Args[0].Sym = inside
+	case last.Opcode == "bra" && !last.Guard.On && last.Args[0].Sym == end:
+		way = way[:len(way)-1]
+		k := slices.IndexFunc(way, func(x ptx.Instr) bool { return x.Opcode == "bra" })
+		if k < 0 || !way[k].Guard.On || slices.ContainsFunc(way[k+1:], func(x ptx.Instr) bool { return x.Opcode == "bra" }) {
+			return false
+		}
+		way[k].Args[0].Sym = inside
+	default:
+		return false
+	}
+	for i := range way {
+		if way[i].Loc == (ptx.Loc{}) {
+			way[i].Loc = e.loc // none can be without behind one with
+		}
+	}
+	e.refs[inside] = true
+	e.fn.Instrs = append(e.fn.Instrs, way...)
+	return true
 }
 
 // check makes the worker fail if p, or always if p is no operand.
 func (e *emitter) check(in *ir.Instr, fault ir.Fault, p ptx.Operand) {
 	label := fmt.Sprintf("FAULT%d", len(e.entry.Checks))
+	e.checks = append(e.checks, len(e.entry.Checks))
 	e.entry.Checks = append(e.entry.Checks, Check{fault, in.Pos})
 	if p.Kind == ptx.NoOperand {
-		e.ins("bra", ptx.To(label))
+		e.jump(label)
 		return
 	}
 	e.branch(p, false, label)
@@ -408,12 +680,12 @@ func (e *emitter) check(in *ir.Instr, fault ir.Fault, p ptx.Operand) {
 
 // faults emits what the checks branch to: the record keeps the smallest of
 // worker and check, then the thread ends.
-func (e *emitter) faults() {
-	if len(e.entry.Checks) == 0 {
+func (e *emitter) faults(end string) {
+	if len(e.checks) == 0 {
 		return
 	}
 	number := e.reg(ptx.B64)
-	for i := range e.entry.Checks {
+	for _, i := range e.checks {
 		e.fn.AddLabel(fmt.Sprintf("FAULT%d", i))
 		e.ins("mov.u64", number, ptx.Int(int64(i)))
 		e.ins("bra", ptx.To("FAULT"))
@@ -425,7 +697,7 @@ func (e *emitter) faults() {
 	}
 	value := e.get("or.b64", ptx.B64, e.get("shl.b64", ptx.B64, worker, ptx.Int(checkBits)), number)
 	e.atomic(ir.AtomicMin, ir.U64, "global", ptx.Addr(e.record.Reg, 0), []ptx.Operand{value})
-	e.ins("ret")
+	e.ins(end)
 }
 
 // element is the address of element index of an array at base.
@@ -472,17 +744,20 @@ func (e *emitter) operation(in *ir.Instr) {
 	case ir.OpMath:
 		e.vals[in.Results[0]] = mathCode[in.Fn.String()](e, in.Args)
 		return
-	case ir.OpLoad:
-		m, t := e.mems[in.Mem], e.f.Mems[in.Mem].Elem
-		space := m.space
+	case ir.OpLoad, ir.OpStore:
+		if g := e.groups[in]; g != nil {
+			e.vector(in, g)
+			return
+		}
+		if in.Op == ir.OpStore {
+			e.store(e.pointer(in.Args[0]), e.space(in.Mem), e.f.Mems[in.Mem].Elem, e.inReg(in.Args[1]))
+			return
+		}
+		space := e.space(in.Mem)
 		if e.f.Mems[in.Mem].Space == ir.Global {
 			space += e.readOnlyMem(in.Mem)
 		}
-		e.vals[in.Results[0]] = e.load(e.element(m.base, e.vals[in.Args[0]], t), space, t)
-		return
-	case ir.OpStore:
-		m, t := e.mems[in.Mem], e.f.Mems[in.Mem].Elem
-		e.store(e.element(m.base, e.vals[in.Args[0]], t), m.space, t, e.inReg(in.Args[1]))
+		e.vals[in.Results[0]] = e.load(e.pointer(in.Args[0]), space, e.f.Mems[in.Mem].Elem)
 		return
 	case ir.OpClear:
 		e.clear(in.Mem)
@@ -498,13 +773,12 @@ func (e *emitter) operation(in *ir.Instr) {
 		e.check(in, ir.SliceRange, bad)
 		return
 	case ir.OpAtomic:
-		m, t := e.mems[in.Mem], e.f.Mems[in.Mem].Elem
-		addr := e.element(m.base, e.vals[in.Args[0]], t)
+		addr := e.pointer(in.Args[0])
 		var x []ptx.Operand
 		for _, a := range in.Args[1:] {
 			x = append(x, e.inReg(a))
 		}
-		e.vals[in.Results[0]] = e.atomic(in.Kind, t, m.space, addr, x)
+		e.vals[in.Results[0]] = e.atomic(in.Kind, e.f.Mems[in.Mem].Elem, e.space(in.Mem), addr, x)
 		return
 	case ir.OpBarrier:
 		e.ins("bar.sync", ptx.Int(0))
@@ -524,19 +798,27 @@ func (e *emitter) operation(in *ir.Instr) {
 		return
 	}
 	t := e.f.Types[in.Args[0]]
-	x := e.inReg(in.Args[0])
+	op, args := in.Op, in.Args
+	if _, ok := e.consts[args[0]]; ok && len(args) == 2 && t != ir.Bool { // immediates stand behind
+		if m, ok := mirrored[op]; ok {
+			op, args = m, []ir.Value{args[1], args[0]}
+		} else if op.Row().Commutative && !t.IsFloat() {
+			args = []ir.Value{args[1], args[0]}
+		}
+	}
+	x := e.inReg(args[0])
 	var y ptx.Operand
-	if len(in.Args) > 1 {
-		y = e.use(in.Args[1])
+	if len(args) > 1 {
+		y = e.use(args[1])
 	}
 	var r ptx.Operand
-	switch in.Op {
+	switch op {
 	case ir.OpDiv, ir.OpRem:
 		if t.IsInt() {
 			r = e.divide(in, t, x, y)
 			break
 		}
-		r = e.binary(in.Op, t, x, y)
+		r = e.binary(op, t, x, y)
 	case ir.OpShl, ir.OpShr:
 		r = e.shift(in, t, x)
 	case ir.OpNeg:
@@ -552,7 +834,7 @@ func (e *emitter) operation(in *ir.Instr) {
 	case ir.OpSelect:
 		r = e.choose(e.f.Types[in.Args[1]], x, e.use(in.Args[1]), e.use(in.Args[2]))
 	default:
-		r = e.binary(in.Op, t, x, y)
+		r = e.binary(op, t, x, y)
 	}
 	e.vals[in.Results[0]] = r
 }

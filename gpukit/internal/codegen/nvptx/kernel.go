@@ -3,6 +3,7 @@ package nvptx
 import (
 	"errors"
 	"fmt"
+	mathbits "math/bits"
 	"slices"
 	"strings"
 
@@ -28,13 +29,22 @@ const (
 	// elements), is the element of an array; added to the value of an
 	// ir.Offset parameter it is that parameter.
 	Strided
+
+	generated // and on: Generated
 )
+
+// Generated is the access of a float64 parameter that is no array: the worker's
+// element, found as that of a Strided one, is a formula's. What the launch passes
+// are ArgValue, the number of the first worker's element, ArgStride as ever, and
+// the numbers of the formula. Elements that are all the same are ByValue.
+func Generated(g Generator) Access { return generated + Access(g) }
 
 // Kernel says which kernel to make of a function.
 type Kernel struct {
 	Name string // a PTX identifier, unique in its module
-	// Func is a function without calls (ir.Optimize). Parameters that are places
-	// of a thread are taken from the special registers.
+	// Func is the function. Calls are inlined, but for those of functions marked
+	// Outline. Parameters that are places of a thread are taken from the special
+	// registers.
 	Func *ir.Func
 	// Threads makes one worker of each thread of the launch, for a function that
 	// knows its thread. Otherwise the workers are 0 to n-1, n a parameter, and
@@ -47,8 +57,10 @@ type Kernel struct {
 	Out  []Access // by Func.Results
 	// NoAlias says that no array that is written overlaps one that is read.
 	NoAlias bool
-	// Poll makes every loop look at a cancel word.
+	// Poll makes every loop that is not sure to end look at a cancel word.
 	Poll bool
+	// Facts are what every launch of this code has in common.
+	Facts Facts
 }
 
 // Entry is a kernel as made: what to pass, what a fault means.
@@ -76,13 +88,22 @@ const (
 	Record
 	// Cancel is the address of a 32-bit word; not zero ends the kernel.
 	Cancel
+	// The numbers of a Generator: float64, but GenLast, the number of the last
+	// element, or -1 if there are not two, is an int64.
+	GenStart
+	GenStep
+	GenLast
+	GenStop
 )
 
-// Param is a parameter of a kernel.
+// Param is a parameter of a kernel. Values that the code does not need are not
+// among the parameters.
 type Param struct {
 	Kind  ParamKind
 	Index int
 	Dim   int
+	// Mem says of the numbers of a Generator that Index is that of a memory.
+	Mem bool
 }
 
 // Check is a place where a worker may fail.
@@ -113,18 +134,25 @@ func Missing(f *ir.Func) []string {
 			out = append(out, s)
 		}
 	}
-	ir.Walk(f.Body, func(in *ir.Instr) {
-		switch {
-		case in.Op == ir.OpMath && !Native(in.Fn):
-			add(in.Fn.String())
-		case in.Op == ir.OpPrint:
-			add("println")
-		case in.Op == ir.OpAtomic && f.Mems[in.Mem].Elem.Size() < 4:
-			add("an atomic operation on " + f.Mems[in.Mem].Elem.String())
-		case in.Op == ir.OpCall:
-			add("a call of " + in.Callee.Name)
+	seen := map[*ir.Func]bool{}
+	var look func(f *ir.Func)
+	look = func(f *ir.Func) {
+		if seen[f] {
+			return
 		}
-	})
+		seen[f] = true
+		ir.Walk(f.Body, func(in *ir.Instr) {
+			switch {
+			case in.Op == ir.OpMath && !Native(in.Fn):
+				add(in.Fn.String())
+			case in.Op == ir.OpPrint:
+				add("println")
+			case in.Op == ir.OpCall:
+				look(in.Callee)
+			}
+		})
+	}
+	look(f)
 	slices.Sort(out)
 	return out
 }
@@ -139,12 +167,31 @@ func Emit(t Target, kernels ...*Kernel) (*ptx.Module, []*Entry, error) {
 	m := &ptx.Module{AddressSize: 64}
 	var entries []*Entry
 	var faults []error
+	files := map[string]int{}
 	for _, k := range kernels {
 		if missing := Missing(k.Func); len(missing) > 0 {
 			faults = append(faults, fmt.Errorf("no device code for %s yet (in %s)", strings.Join(missing, ", "), k.Func.Name))
 			continue
 		}
-		e := newEmitter(m, t, k)
+		f, origins, err := prepare(k)
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		level := 0
+		for _, l := range levels {
+			if l <= t.SM {
+				level = l
+			}
+		}
+		e := newEmitter(m, level, k, f, origins)
+		e.entry, e.callees, e.files = &Entry{Name: k.Name}, map[*ir.Func]*outlined{}, files
+		e.fn = &ptx.Func{Linkage: ptx.Visible, Entry: true, Name: k.Name}
+		m.Funcs = append(m.Funcs, e.fn)
+		if err := e.outlines(); err != nil {
+			faults = append(faults, err)
+			continue
+		}
 		entry, err := e.kernel()
 		if err != nil {
 			faults = append(faults, err)
@@ -181,61 +228,84 @@ var levels = []int{30, 35, 60, 70}
 // kernel emits the kernel around the function.
 func (e *emitter) kernel() (*Entry, error) {
 	k := e.k
-	if n := len(k.In); n > len(e.f.Params) || len(k.Out) != len(e.f.Results) {
-		return nil, fmt.Errorf("nvptx: internal error: %s: %d accesses for %d parameters, %d for %d results", k.Name, n, len(e.f.Params), len(k.Out), len(e.f.Results))
-	}
 	if !k.Threads && meets(e.f) {
 		return nil, fmt.Errorf("nvptx: internal error: %s: threads meet, but workers are shared out among threads", k.Name)
 	}
 	rank := max(k.Rank, 1)
-	strided := slices.Contains(k.In, Strided) || slices.Contains(k.Out, Strided)
 
 	// What is the same for all workers.
 	var n ptx.Operand
-	var shape []ptx.Operand
 	if !k.Threads {
 		n = e.param(Param{Kind: Workers}, "u64")
-		if strided && rank > 1 {
-			for d := range rank {
-				shape = append(shape, e.param(Param{Kind: LoopShape, Dim: d}, "u64"))
-			}
-		}
 	}
-	e.memories()
-	strides := func(kind ParamKind, i int, a Access) (out []ptx.Operand) {
-		for d := 0; d < rank && a == Strided; d++ {
-			out = append(out, e.param(Param{Kind: kind, Index: i, Dim: d}, "u64"))
+	args, outs := make([]argument, len(e.f.Params)), make([]argument, len(k.Out))
+	places := make([]bool, rank) // which places are looked at
+	strides := func(kind ParamKind, i int, known map[Place]int64) (out []ptx.Operand) {
+		for d := range rank {
+			x, ok := known[Place{i, d}]
+			switch {
+			case ok && x == 0:
+				out = append(out, ptx.Operand{})
+				continue
+			case ok:
+				out = append(out, ptx.Int(x))
+			default:
+				out = append(out, e.param(Param{Kind: kind, Index: i, Dim: d}, "u64"))
+			}
+			places[d] = true
 		}
 		return out
 	}
-	ins, outs := make([]array, len(e.f.Params)), make([]array, len(k.Out))
 	for i, p := range e.f.Params {
-		t := e.f.Types[p.Value]
-		a := ByValue
-		if i < len(k.In) {
-			a = k.In[i]
+		if !e.used[p.Value] {
+			continue
 		}
+		t, o := e.f.Types[p.Value], e.origins[i]
+		a := &args[i]
 		switch {
 		case p.Kind >= ir.ThreadIdx && p.Kind <= ir.GridDim:
 			name := map[ir.ParamKind]string{ir.ThreadIdx: "%tid", ir.BlockIdx: "%ctaid", ir.BlockDim: "%ntid", ir.GridDim: "%nctaid"}[p.Kind]
 			r := e.get("mov.u32", ptx.B32, ptx.Special(name+[]string{".x", ".y", ".z"}[p.Dim]))
 			e.vals[p.Value] = e.convert(ir.U32, t, r)
-		case a == ByValue:
-			e.vals[p.Value] = e.scalar(Param{Kind: ArgValue, Index: i}, t)
-		case p.Kind == ir.Offset && a == Strided:
-			e.vals[p.Value] = e.scalar(Param{Kind: ArgValue, Index: i}, t)
-			ins[i].strides = strides(ArgStride, i, a)
+			continue
+		case o.kind == MemBase:
+			e.vals[p.Value] = e.memory(o.index)
+			continue
+		case o.kind == ArgBase:
+			a.base = e.address(Param{Kind: ArgBase, Index: o.index})
+			a.on = true
 		default:
-			ins[i] = array{base: e.address(Param{Kind: ArgBase, Index: i}), strides: strides(ArgStride, i, a), on: true}
+			q := Param{Kind: o.kind, Index: o.index}
+			if o.index < 0 {
+				q.Index, q.Mem = -1-o.index, true
+			}
+			e.vals[p.Value] = e.scalar(q, t)
+		}
+		if o.steps {
+			a.strides = strides(ArgStride, o.index, k.Facts.InStrides)
 		}
 	}
 	for i, a := range k.Out {
-		outs[i] = array{base: e.address(Param{Kind: OutBase, Index: i}), strides: strides(OutStride, i, a), on: true}
+		outs[i] = argument{on: true, base: e.address(Param{Kind: OutBase, Index: i})}
+		if a == Strided {
+			outs[i].strides = strides(OutStride, i, k.Facts.OutStrides)
+		}
 	}
-	if e.mayFault() {
+	var shape []ptx.Operand
+	if first := slices.Index(places, true); !k.Threads && first >= 0 {
+		shape = make([]ptx.Operand, rank)
+		typ := "u64"
+		if k.Facts.Narrow {
+			typ = "u32"
+		}
+		for d := max(first, 1); d < rank; d++ {
+			shape[d] = e.param(Param{Kind: LoopShape, Dim: d}, typ)
+		}
+	}
+	if e.mayFault() || e.calls(func(o *outlined) bool { return o.record }) {
 		e.record = e.address(Param{Kind: Record})
 	}
-	if k.Poll {
+	if e.polls() {
 		e.cancel = e.address(Param{Kind: Cancel})
 	}
 
@@ -250,19 +320,17 @@ func (e *emitter) kernel() (*Entry, error) {
 		step = e.get("mul.wide.u32", ptx.B64, blocks, size)
 		e.branch(e.get("setp.ge.u64", ptx.Pred, e.worker, n), false, exit)
 		e.fn.AddLabel("WORKER")
-	} else if len(k.Out) > 0 || slices.Contains(k.In, Contiguous) || strided {
+	} else if len(k.Out) > 0 || slices.Contains(places, true) || slices.ContainsFunc(args, func(a argument) bool { return a.on }) {
 		e.worker = e.thread()
 	}
-	place := e.place(shape, strided, rank)
+	place := e.place(shape, places)
 	for i := range e.f.Params {
 		v := e.f.Params[i].Value
-		switch a := &ins[i]; {
+		switch a := &args[i]; {
 		case a.on:
-			e.vals[v] = e.load(e.elementOf(a, place, e.f.Types[v]), "global"+e.readOnly(), e.f.Types[v])
+			e.vals[v] = e.load(e.elementOf(a, place, e.f.Types[v]), "global"+e.readOnly(k.NoAlias), e.f.Types[v])
 		case a.strides != nil:
-			for d, s := range a.strides {
-				e.vals[v] = e.get("mad.lo.s64", ptx.B64, place[d], s, e.vals[v])
-			}
+			e.vals[v] = e.stepped(a.strides, place, e.vals[v])
 		}
 	}
 	results := e.function()
@@ -276,7 +344,7 @@ func (e *emitter) kernel() (*Entry, error) {
 	}
 	e.fn.AddLabel(exit)
 	e.ins("ret")
-	e.faults()
+	e.faults("ret")
 	e.finish()
 	if len(e.entry.Checks) >= 1<<checkBits {
 		return nil, fmt.Errorf("%s has %d index and division checks; a kernel may have %d", e.f.Name, len(e.entry.Checks), 1<<checkBits-1)
@@ -309,44 +377,84 @@ func meets(f *ir.Func) bool {
 	return yes
 }
 
-// array is an operand of which each worker has an element.
-type array struct {
+// argument is an operand of which each worker has an element.
+type argument struct {
 	on      bool
 	base    ptx.Operand
-	strides []ptx.Operand // nil if contiguous
+	strides []ptx.Operand // nil if contiguous; no operand for 0
 }
 
-// place is the worker's index in each loop dimension.
-func (e *emitter) place(shape []ptx.Operand, strided bool, rank int) []ptx.Operand {
-	if !strided {
-		return nil
+// place is the worker's index in each loop dimension that is looked at.
+func (e *emitter) place(shape []ptx.Operand, places []bool) []ptx.Operand {
+	place := make([]ptx.Operand, len(places))
+	first := slices.Index(places, true)
+	if first < 0 {
+		return place
 	}
-	place := make([]ptx.Operand, rank)
 	rest := e.worker
-	for d := rank - 1; d > 0; d-- {
-		q := e.get("div.u64", ptx.B64, rest, shape[d])
-		place[d] = e.get("sub.s64", ptx.B64, rest, e.get("mul.lo.s64", ptx.B64, q, shape[d]))
-		rest = q
+	narrow := e.k.Facts.Narrow && len(places) > 1 && !e.k.Threads
+	if narrow {
+		rest = e.get("cvt.u32.u64", ptx.B32, rest)
 	}
-	place[0] = rest
+	for d := len(places) - 1; d >= first && d > 0; d-- {
+		if q := rest; narrow {
+			if rest = e.get("div.u32", ptx.B32, q, shape[d]); places[d] {
+				place[d] = e.get("cvt.u64.u32", ptx.B64, e.get("sub.s32", ptx.B32, q, e.get("mul.lo.u32", ptx.B32, rest, shape[d])))
+			}
+		} else if rest = e.get("div.u64", ptx.B64, q, shape[d]); places[d] {
+			place[d] = e.get("sub.s64", ptx.B64, q, e.get("mul.lo.s64", ptx.B64, rest, shape[d]))
+		}
+	}
+	if first == 0 {
+		if place[0] = rest; narrow {
+			place[0] = e.get("cvt.u64.u32", ptx.B64, rest)
+		}
+	}
 	return place
 }
 
-func (e *emitter) elementOf(a *array, place []ptx.Operand, t ir.Type) ptx.Operand {
-	index := e.worker
-	for d, s := range a.strides {
-		if d == 0 {
-			index = e.get("mul.lo.s64", ptx.B64, place[d], s)
-		} else {
-			index = e.get("mad.lo.s64", ptx.B64, place[d], s, index)
+// stepped is what places times strides come to, added to from if that is an
+// operand.
+func (e *emitter) stepped(strides, place []ptx.Operand, from ptx.Operand) ptx.Operand {
+	for d, s := range strides {
+		one := s.Kind == ptx.KindInt && s.Bits == 1
+		switch {
+		case s.Kind == ptx.NoOperand:
+		case one && from.Kind == ptx.NoOperand:
+			from = place[d]
+		case one:
+			from = e.get("add.s64", ptx.B64, place[d], from)
+		case from.Kind == ptx.NoOperand:
+			from = e.get("mul.lo.s64", ptx.B64, place[d], s)
+		default:
+			from = e.get("mad.lo.s64", ptx.B64, place[d], s, from)
 		}
+	}
+	return from
+}
+
+func (e *emitter) elementOf(a *argument, place []ptx.Operand, t ir.Type) ptx.Operand {
+	if a.strides == nil {
+		// One product for all arrays of that size.
+		bytes, ok := e.scaled[t.Size()]
+		if !ok {
+			if bytes = e.worker; t.Size() > 1 {
+				bytes = e.get("shl.b64", ptx.B64, e.worker, ptx.Int(int64(mathbits.TrailingZeros(uint(t.Size())))))
+			}
+			e.scaled[t.Size()] = bytes
+		}
+		return ptx.Addr(e.get("add.s64", ptx.B64, a.base, bytes).Reg, 0)
+	}
+	index := e.stepped(a.strides, place, ptx.Operand{})
+	if index.Kind == ptx.NoOperand {
+		return ptx.Addr(a.base.Reg, 0)
 	}
 	return e.element(a.base, index, t)
 }
 
 // readOnly is the modifier of loads that nothing in this launch writes over.
-func (e *emitter) readOnly() string {
-	if e.k.NoAlias && e.level >= 35 {
+func (e *emitter) readOnly(alone bool) string {
+	if alone && e.level >= 35 {
 		return ".nc"
 	}
 	return ""
@@ -389,47 +497,61 @@ func registerOf(t ptx.Type) ptx.Type {
 	return ptx.B32
 }
 
-// memories declares the memories of the function.
-func (e *emitter) memories() {
-	for i, m := range e.f.Mems {
-		v := ptx.Var{Type: ptx.B8, Align: max(m.Elem.Size(), 1), Array: true, Len: m.Len * m.Elem.Size(), Name: fmt.Sprintf("%s_m%d", e.k.Name, i)}
-		switch m.Space {
-		case ir.Global:
-			e.mems = append(e.mems, memory{space: "global", base: e.address(Param{Kind: MemBase, Index: i})})
-			continue
-		case ir.Shared:
-			v.Space = ptx.Shared
-			if m.Len == 0 {
-				v.Name, v.Linkage, v.Align = "dynamic_shared", ptx.Extern, 16
-				if !slices.ContainsFunc(e.m.Vars, func(x ptx.Var) bool { return x.Name == v.Name }) {
-					e.m.Vars = append(e.m.Vars, v)
-				}
-			} else {
-				e.fn.Vars = append(e.fn.Vars, v)
-			}
-		case ir.Local:
-			v.Space = ptx.Local
-			if v.Len > 0 {
-				e.fn.Vars = append(e.fn.Vars, v)
-			}
-		case ir.Constant:
-			v.Space = ptx.Const
-			if v.Len > 32<<10 { // the constant bank has 64 KiB in all
-				v.Space = ptx.Global
-			}
-			v.Type, v.Len = memoryType(m.Elem), m.Len
-			v.Init = append([]uint64(nil), m.Data...)
-			if v.Len > 0 {
+// memory declares memory i of the function and returns its base.
+func (e *emitter) memory(i int) ptx.Operand {
+	m := e.f.Mems[i]
+	v := ptx.Var{Type: ptx.B8, Align: int(memoryAlign(m)), Array: true, Len: m.Len * m.Elem.Size(), Name: fmt.Sprintf("%s_m%d", e.fn.Name, i)}
+	switch m.Space {
+	case ir.Global:
+		return e.address(Param{Kind: MemBase, Index: i})
+	case ir.Shared:
+		v.Space = ptx.Shared
+		if m.Len == 0 {
+			v.Name, v.Linkage, v.Align = "dynamic_shared", ptx.Extern, 16
+			if !slices.ContainsFunc(e.m.Vars, func(x ptx.Var) bool { return x.Name == v.Name }) {
 				e.m.Vars = append(e.m.Vars, v)
 			}
-		}
-		mem := memory{space: v.Space.String()}
-		if v.Array && v.Len > 0 || v.Linkage == ptx.Extern {
-			mem.base = e.get("mov.u64", ptx.B64, ptx.Sym(v.Name, 0))
 		} else {
-			mem.base = e.get("mov.u64", ptx.B64, ptx.Int(0))
+			e.fn.Vars = append(e.fn.Vars, v)
 		}
-		e.mems = append(e.mems, mem)
+	case ir.Local:
+		v.Space = ptx.Local
+		if v.Len > 0 {
+			e.fn.Vars = append(e.fn.Vars, v)
+		}
+	case ir.Constant:
+		v.Space = constantSpace(m)
+		v.Type, v.Len = memoryType(m.Elem), m.Len
+		v.Init = append([]uint64(nil), m.Data...)
+		if v.Len > 0 {
+			e.m.Vars = append(e.m.Vars, v)
+		}
+	}
+	if v.Array && v.Len > 0 || v.Linkage == ptx.Extern {
+		return e.get("mov.u64", ptx.B64, ptx.Sym(v.Name, 0))
+	}
+	return e.get("mov.u64", ptx.B64, ptx.Int(0))
+}
+
+// constantSpace is where a table goes: the constant bank has 64 KiB in all.
+func constantSpace(m ir.Memory) ptx.Space {
+	if m.Len*m.Elem.Size() > 32<<10 {
+		return ptx.Global
+	}
+	return ptx.Const
+}
+
+// space is the name of the space of memory i.
+func (e *emitter) space(i ir.Mem) string {
+	switch m := e.f.Mems[i]; m.Space {
+	case ir.Global:
+		return "global"
+	case ir.Shared:
+		return "shared"
+	case ir.Local:
+		return "local"
+	default:
+		return constantSpace(m).String()
 	}
 }
 

@@ -96,7 +96,7 @@ type controlCase struct {
 func controls() (out []controlCase) {
 	m := controlCase{f: mandelbrot(), in: []Access{Contiguous, Strided, ByValue}}
 	for i := range 40 {
-		m.workers = append(m.workers, []ir.Bits{ir.FromF64(-2 + 0.07*float64(i)), ir.FromF64(0.03 * float64(i%7)), 60})
+		m.workers = append(m.workers, []ir.Bits{ir.FromF64(-2 + float64(0.07*float64(i))), ir.FromF64(0.03 * float64(i%7)), 60})
 	}
 	p := controlCase{f: primes(), in: []Access{Contiguous}}
 	c := controlCase{f: collatz(), in: []Access{Strided}}
@@ -323,7 +323,7 @@ func TestSharedMemory(t *testing.T) {
 func TestAtomics(t *testing.T) {
 	for _, target := range targets {
 		for _, space := range []ir.Space{ir.Global, ir.Shared, ir.Local} {
-			for _, typ := range []ir.Type{ir.I32, ir.U32, ir.I64, ir.U64, ir.F32, ir.F64} {
+			for _, typ := range ir.Types[1:] {
 				for kind := ir.AtomicAdd; kind <= ir.CompareSwap; kind++ {
 					if typ.IsFloat() && kind >= ir.AtomicAnd && kind <= ir.AtomicXor {
 						continue
@@ -374,7 +374,7 @@ func TestAtomics(t *testing.T) {
 // again.
 func TestContention(t *testing.T) {
 	for _, target := range targets {
-		for _, typ := range []ir.Type{ir.F32, ir.F64, ir.U64} {
+		for _, typ := range []ir.Type{ir.F32, ir.F64, ir.U64, ir.U16} {
 			f := ir.NewFunc("count")
 			a := f.AddArray("a", typ, 1)
 			tid := f.AddParamOf(ir.Param{Name: "threadIdx.x", Kind: ir.ThreadIdx}, ir.I64)

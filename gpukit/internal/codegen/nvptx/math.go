@@ -17,6 +17,14 @@ var mathCode = map[string]func(e *emitter, a []ir.Value) ptx.Operand{
 	"math.RoundToEven": unary("cvt.rni.f64.f64"),
 	"math.Modf.int":    unary("cvt.rzi.f64.f64"),
 	"math.Sqrt":        unary("sqrt.rn.f64"),
+
+	"math.Abs.f32":         unary32("abs.f32"),
+	"math.Ceil.f32":        unary32("cvt.rpi.f32.f32"),
+	"math.Floor.f32":       unary32("cvt.rmi.f32.f32"),
+	"math.Trunc.f32":       unary32("cvt.rzi.f32.f32"),
+	"math.RoundToEven.f32": unary32("cvt.rni.f32.f32"),
+	"math.Sqrt.f32":        unary32("sqrt.rn.f32"),
+
 	"math.Round": func(e *emitter, a []ir.Value) ptx.Operand {
 		// Half away from zero; what is taken away is exact.
 		x := e.inReg(a[0])
@@ -82,6 +90,10 @@ var mathCode = map[string]func(e *emitter, a []ir.Value) ptx.Operand{
 
 func unary(op string) func(e *emitter, a []ir.Value) ptx.Operand {
 	return func(e *emitter, a []ir.Value) ptx.Operand { return e.get(op, ptx.F64, e.inReg(a[0])) }
+}
+
+func unary32(op string) func(e *emitter, a []ir.Value) ptx.Operand {
+	return func(e *emitter, a []ir.Value) ptx.Operand { return e.get(op, ptx.F32, e.inReg(a[0])) }
 }
 
 // withSign is x with the sign of y, both registers.

@@ -64,6 +64,9 @@ func TestRandom(t *testing.T) {
 			for range f.Results {
 				k.Out = append(k.Out, Contiguous+Access(r.IntN(2)))
 			}
+			if r.IntN(2) == 0 {
+				k.Facts = randomFacts(r, f, in, k)
+			}
 			target := []Target{{SM: 30}, {SM: 52}, {SM: 61}, {SM: 75}}[seed%4]
 			m, entries := emit(t, target, k)
 			want := expect(f, in)

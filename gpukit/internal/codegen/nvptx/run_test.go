@@ -22,6 +22,9 @@ func emit(t testing.TB, target Target, ks ...*Kernel) (*ptx.Module, []*Entry) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
+	if again := got.String(); again != text {
+		t.Fatalf("what is parsed prints otherwise:\n%s\n%s", text, again)
+	}
 	return got, entries
 }
 
@@ -206,8 +209,8 @@ func compare(f *ir.Func, got, want outcome, workers [][]ir.Bits) error {
 	return nil
 }
 
-// single is a function of one instruction.
-type single struct {
+// oneOp is a function of one instruction.
+type oneOp struct {
 	name string
 	f    *ir.Func
 	in   []ir.Type
@@ -215,7 +218,7 @@ type single struct {
 
 // singles lists every operation on every type that it takes, every conversion,
 // and every library function with code.
-func singles() (out []single) {
+func singles() (out []oneOp) {
 	make := func(name string, ts []ir.Type, rt ir.Type, build func(b *ir.Builder, a []ir.Value) ir.Value) {
 		f := ir.NewFunc(name, rt)
 		if rt.IsInt() { // shows what is in the register beside the value
@@ -232,7 +235,7 @@ func singles() (out []single) {
 			r = append(r, b.Convert(ir.I64, r[0]))
 		}
 		b.Yield(r...)
-		out = append(out, single{name, f, ts})
+		out = append(out, oneOp{name, f, ts})
 	}
 	for op := ir.OpConst; op < ir.NumOps; op++ {
 		row := op.Row()
@@ -282,7 +285,7 @@ func identifier(s string) string {
 
 // arguments lists combinations of special values, all of them for up to two
 // operands.
-func arguments(s single) (out [][]ir.Bits) {
+func arguments(s oneOp) (out [][]ir.Bits) {
 	out = [][]ir.Bits{nil}
 	for i, t := range s.in {
 		vals := specials(t)

@@ -9,14 +9,10 @@ import (
 
 // readOnlyMem is readOnly for a Global memory of the function.
 func (e *emitter) readOnlyMem(m ir.Mem) string {
-	written := false
-	ir.Walk(e.f.Body, func(in *ir.Instr) {
-		written = written || in.Mem == m && (in.Op == ir.OpStore || in.Op == ir.OpAtomic)
-	})
-	if written {
+	if written(e.f, m) {
 		return ""
 	}
-	return e.readOnly()
+	return e.readOnly(e.k.NoAlias || e.k.Facts.Arrays[m].NoAlias)
 }
 
 // clear sets a Local memory to zero.
@@ -27,7 +23,7 @@ func (e *emitter) clear(m ir.Mem) {
 		t = ir.U8
 	}
 	op := fmt.Sprintf("st.local.b%d", t.Bits())
-	base := e.mems[m].base
+	base := e.vals[e.base(m)]
 	if n <= 16 {
 		for i := range n {
 			e.ins(op, ptx.Addr(base.Reg, int64(i*t.Size())), zero)
@@ -58,6 +54,8 @@ func (e *emitter) atomic(k ir.Kind, t ir.Type, space string, addr ptx.Operand, x
 		return old
 	}
 	switch {
+	case t.Bits() < 32:
+		return e.atomicPart(k, t, space, addr, x)
 	case k == ir.Exchange:
 		return get("exch", b, x[0])
 	case k == ir.CompareSwap:
@@ -93,13 +91,37 @@ func (e *emitter) atomic(k ir.Kind, t ir.Type, space string, addr ptx.Operand, x
 	return old
 }
 
+// atomicPart is atomic on an integer of 8 or 16 bits, by compare-and-swap on the
+// 32-bit word that holds it; the memory must end where a word does.
+func (e *emitter) atomicPart(k ir.Kind, t ir.Type, space string, addr ptx.Operand, x []ptx.Operand) ptx.Operand {
+	at := ptx.R(addr.Reg)
+	if addr.Off != 0 {
+		at = e.get("add.s64", ptx.B64, at, ptx.Int(addr.Off))
+	}
+	shift := e.get("shl.b32", ptx.B32, e.get("and.b32", ptx.B32, e.get("cvt.u32.u64", ptx.B32, at), ptx.Int(3)), ptx.Int(3))
+	word := ptx.Addr(e.get("and.b64", ptx.B64, at, ptx.Int(-4)).Reg, 0)
+	all := ptx.Int(int64(1)<<t.Bits() - 1)
+	keep := e.get("not.b32", ptx.B32, e.get("shl.b32", ptx.B32, e.get("mov.b32", ptx.B32, all), shift))
+	now, old := e.reg(ptx.B32), e.reg(ptx.B32)
+	e.ins("ld.volatile."+space+".b32", now, word)
+	head := e.label("atomic")
+	e.refs[head] = true
+	e.land(head)
+	was := e.get("mov.b32", ptx.B32, now)
+	e.ins("mov.b32", old, e.norm(t, e.get("shr.u32", ptx.B32, was, shift)))
+	part := e.get("shl.b32", ptx.B32, e.get("and.b32", ptx.B32, e.updated(k, t, old, x), all), shift)
+	e.ins("atom."+space+".cas.b32", now, word, was, e.get("or.b32", ptx.B32, e.get("and.b32", ptx.B32, was, keep), part))
+	e.branch(e.get("setp.ne.s32", ptx.Pred, now, was), false, head)
+	return old
+}
+
 // updated is what an atomic operation makes of old.
 func (e *emitter) updated(k ir.Kind, t ir.Type, old ptx.Operand, x []ptx.Operand) ptx.Operand {
 	switch k {
 	case ir.Exchange:
 		return x[0]
 	case ir.CompareSwap:
-		b := fmt.Sprintf("b%d", t.Bits())
+		b := fmt.Sprintf("b%d", max(t.Bits(), 32))
 		return e.choose(t, e.get("setp.eq."+b, ptx.Pred, old, x[0]), x[1], old)
 	}
 	op := map[ir.Kind]ir.Op{ir.AtomicAdd: ir.OpAdd, ir.AtomicMin: ir.OpMin, ir.AtomicMax: ir.OpMax, ir.AtomicAnd: ir.OpAnd, ir.AtomicOr: ir.OpOr, ir.AtomicXor: ir.OpXor}[k]
