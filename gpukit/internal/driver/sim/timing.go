@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"gpunotes/gpukit/internal/driver"
+	"gpunotes/gpukit/internal/ptx"
+)
+
+// duration predicts how long a copy or launch takes on the card.
+func (c *Card) duration(r *driver.Record) time.Duration {
+	var s float64
+	switch n := float64(r.Bytes); r.Op {
+	case driver.HostToDevice, driver.DeviceToHost:
+		// A fixed part and the link's rate. Pageable memory goes through a staging buffer on the host: beyond its first
+		// filling the host's own copying adds to it.
+		link := c.LinkGBS * 1e9 * c.LinkEfficiency
+		s = float64(c.CopyStartUS*1e-6) + n/link
+		if stage := float64(c.StagingBytes); !r.Pinned && n > stage {
+			host := c.HostCopyGBS * 1e9
+			if r.Op == driver.DeviceToHost {
+				host *= c.HostCopyBackRatio
+			}
+			s += (n - stage) / host
+		}
+	case driver.DeviceToDevice:
+		s = float64(c.StartUS*1e-6) + 2*n/(c.MemoryGBS*1e9*c.Efficiency)
+	case driver.Memset:
+		s = float64(c.StartUS*1e-6) + n/(c.MemoryGBS*1e9*c.Efficiency)
+	case driver.Kernel:
+		if st, ok := r.Stats.(*Stats); ok {
+			s = c.kernelSeconds(st, r.Attributes.Registers)
+		}
+	}
+	return time.Duration(math.Round(s * 1e9))
+}
+
+// cost is what a class of instructions takes: issue slots of the warp, and cycles until the result can be used.
+type cost struct{ slots, latency int64 }
+
+// Steps that the short programs behind divisions and square roots are taken to have, all assumed: a card has no
+// instruction for them.
+const (
+	divide32Steps     = 20
+	divide64Steps     = 80
+	floatDivideSteps  = 8 // reciprocal, two Newton steps, remainder
+	specialLatencies  = 4 // of the arithmetic unit
+	minMax64Slots     = 4
+	select64Slots     = 2
+	wideSlots         = 2 // 64-bit sums, logic and comparisons go by halves
+	wideLatencies     = 2
+	minMax64Latencies = 3
+)
+
+func (c *Card) costs() (t [NumClasses]cost) {
+	a, dp := int64(c.ALULatency), int64(c.FP64Latency)
+	for k := range t {
+		t[k] = cost{1, a}
+	}
+	t[Move] = cost{0, 0}
+	t[Int64] = cost{wideSlots, wideLatencies * a}
+	t[Multiply64] = cost{int64(c.Multiply64Slots), int64(c.Multiply64Latency)}
+	t[Divide32] = cost{divide32Steps, divide32Steps * a}
+	t[Divide64] = cost{divide64Steps, divide64Steps * a}
+	t[Float64] = cost{1, dp}
+	t[FloatDivide32] = cost{floatDivideSteps + 1, floatDivideSteps*a + specialLatencies*a}
+	t[FloatDivide64] = cost{floatDivideSteps + 1, floatDivideSteps*dp + specialLatencies*a}
+	t[Special] = cost{1, specialLatencies * a}
+	t[Convert64] = cost{1, dp}
+	t[LoadConst] = cost{1, int64(c.L1Latency)}
+	t[Exchange] = cost{1, int64(c.SharedLatency)}
+	return t
+}
+
+// dependence is what an instruction waits for and what waits for it.
+type dependence struct {
+	srcs, dsts   []int32 // registers
+	psrcs, pdsts []int32 // predicates
+	cost         cost
+}
+
+// dependences prepares the timing of a program on a card.
+func (p *program) dependences(c *Card) []dependence {
+	costs := c.costs()
+	out := make([]dependence, len(p.code))
+	for i := range p.code {
+		in, d := &p.code[i], &out[i]
+		d.cost = costs[p.sites[in.site].class]
+		src := func(list *[]int32, rs ...int32) {
+			for _, r := range rs {
+				if r >= 0 && !slices.Contains(*list, r) {
+					*list = append(*list, r)
+				}
+			}
+		}
+		src(&d.psrcs, in.guard, in.pa, in.pb)
+		src(&d.pdsts, in.pd, in.pq)
+		if in.op == opJoin || in.op == opBranch || in.op == opExit || in.op == opNothing {
+			continue
+		}
+		src(&d.srcs, in.a, in.b, in.c, in.e)
+		switch in.op {
+		case opVector, opFour, opCarry, opSpecial, opPack, opSelect, opActive:
+			src(&d.dsts, in.d)
+		}
+		switch in.op {
+		case opPack:
+			src(&d.srcs, in.list...)
+		case opUnpack:
+			src(&d.dsts, in.list...)
+		case opStore:
+			src(&d.srcs, in.mem.regs...)
+		case opLoad, opAtom, opParam:
+			src(&d.dsts, in.mem.regs...)
+		case opMeet:
+			t := in.meet
+			if t.op == "vote" || t.op == "bar" {
+				src(&d.psrcs, t.src)
+			} else {
+				src(&d.srcs, t.src)
+			}
+			src(&d.dsts, t.dst)
+			src(&d.pdsts, t.pdst)
+		case opSelect:
+			d.cost = costs[Int32]
+		}
+		s := p.sites[in.site]
+		if s.index < len(s.fn.Instrs) {
+			switch op := s.fn.Instrs[s.index].Opcode; {
+			case in.op == opSelect && strings.HasSuffix(op, "64"):
+				d.cost.slots = select64Slots
+			case (strings.HasPrefix(op, "min.") || strings.HasPrefix(op, "max.")) && (strings.HasSuffix(op, "s64") || strings.HasSuffix(op, "u64")):
+				d.cost = cost{minMax64Slots, minMax64Latencies * int64(c.ALULatency)}
+			}
+		}
+	}
+	return out
+}
+
+// scoreboard is the time of a warp as if it were alone: instructions issue in order, each when the one before has and
+// what it reads is ready.
+type scoreboard struct {
+	now         int64
+	ready, pred []int64
+}
+
+func (s *scoreboard) start(p *program) {
+	if s.ready == nil {
+		s.ready, s.pred = make([]int64, p.regs), make([]int64, p.preds)
+	}
+	clear(s.ready)
+	clear(s.pred)
+	s.now = 0
+}
+
+// tick issues an instruction; one that accesses memory is completed by landed.
+func (x *execution) tick(w *warp, pc int32, taken bool) {
+	d, s := &x.deps[pc], &w.time
+	t := s.now
+	for _, r := range d.srcs {
+		t = max(t, s.ready[r])
+	}
+	for _, r := range d.psrcs {
+		t = max(t, s.pred[r])
+	}
+	if d.cost.slots == 0 { // a mov, which the compiler folds away
+		for _, r := range d.dsts {
+			s.ready[r] = t
+		}
+		for _, r := range d.pdsts {
+			s.pred[r] = t
+		}
+		return
+	}
+	for _, r := range d.dsts {
+		s.ready[r] = t + d.cost.latency
+	}
+	for _, r := range d.pdsts {
+		s.pred[r] = t + d.cost.latency
+	}
+	if s.now = t + d.cost.slots; taken {
+		s.now += int64(x.card.TakenBranchLatency)
+	}
+	x.slots += uint64(d.cost.slots)
+}
+
+// landed is told of an access that was just issued and counted: further lines hold the warp, and the slowest sector
+// says when the result is there.
+func (x *execution) landed(w *warp, pc int32, s ptx.Space) {
+	o, c := &x.memory.last, x.card
+	t := &w.time
+	var latency int
+	switch s {
+	case ptx.Shared:
+		latency = c.SharedLatency
+		t.now += int64(max(o.waves-1, 0))
+	case ptx.Const:
+		latency = c.L1Latency
+	default:
+		latency = [...]int{inL1: c.L1Latency, inL2: c.L2Latency, inMemory: c.MemoryLatency}[o.slowest]
+		t.now += int64(max(o.lines-1, 0)) * int64(c.LineDelay)
+	}
+	for _, r := range x.deps[pc].dsts {
+		t.ready[r] = t.now + int64(latency)
+	}
+}
+
+// kernelSeconds is the time of a launch: by the slowest warps alone, by the issue slots, the fp64 unit, the load and
+// store unit, L2 and memory, brought together by a norm, because what is nearly as busy as the busiest hinders it.
+func (c *Card) kernelSeconds(s *Stats, registers int) float64 {
+	used := min(s.Blocks, c.Multiprocessors)
+	if used == 0 {
+		return c.StartUS * 1e-6
+	}
+	mps, clock := float64(used), c.ClockMHz*1e6
+	w := func(classes ...Class) (n float64) {
+		for _, x := range classes {
+			n += float64(s.Classes[x].Warps)
+		}
+		return n / mps
+	}
+	busy := func(warps float64, lanes int) float64 {
+		return warps * 32 / float64(max(lanes, 1)) / clock / c.Efficiency
+	}
+	perMP, hold := float64((s.Blocks+c.Multiprocessors-1)/c.Multiprocessors), float64(max(s.Resident, 1))
+	waves := perMP / hold
+	if perMP <= 4*hold {
+		waves = math.Ceil(waves)
+	}
+	serial := 1.0
+	if registers >= c.RegistersPerThread && c.SerialFactorAtRegisterCap > 0 {
+		serial = c.SerialFactorAtRegisterCap
+	}
+	parts := []float64{
+		waves * (float64(serial*s.WarpCycles) + float64(c.BlockCycles)) / clock,
+		max(float64(s.Slots)/mps/float64(max(c.IssuePerClock, 1))/clock/c.Efficiency, busy(w(Multiply32)+float64(float64(c.Multiply64Slots)*w(Multiply64)), c.IntegerMultiplyLanes)),
+		busy(w(Float64)+float64(floatDivideSteps*w(FloatDivide64)), c.FP64Lanes) + busy(w(Convert64), c.Convert64Lanes),
+		busy(w(Float32)+float64(floatDivideSteps*w(FloatDivide32)), c.FP32Lanes),
+		busy(w(Special, FloatDivide32, FloatDivide64), c.SpecialFunctionLanes),
+	}
+	if m := s.Memory; m != nil {
+		parts = append(parts,
+			float64(m.Lines())/mps/clock/c.Efficiency,
+			float64(m.L2Sectors())*32/(c.L2BytesPerClock*clock)/c.Efficiency,
+			max(float64(m.Bursts)*32/(c.MemoryGBS*1e9), float64(m.Activations)*c.ActivationNS*1e-9/float64(max(c.MemoryChannels, 1)))/c.Efficiency)
+	}
+	var norm float64
+	for _, p := range parts {
+		norm += math.Pow(p, c.OverlapExponent)
+	}
+	return float64(c.StartUS*1e-6) + math.Pow(norm, 1/c.OverlapExponent)
+}
