@@ -289,6 +289,8 @@ func (a *Array) As(t DType) *Array {
 	if t == from {
 		return a
 	}
+	to := a
+	a = a.local()
 	out := makeStorage(t, a.Size())
 	i := 0
 	a.each(func(k int) {
@@ -306,13 +308,14 @@ func (a *Array) As(t DType) *Array {
 		out.setBits(i, b)
 		i++
 	})
-	return newArray(out, a.shape)
+	return to.beside("As", newArray(out, a.shape))
 }
 
 // Float64s returns the elements in C order, converted as by At, in a new slice.
 func (a *Array) Float64s() []float64 {
 	a.must("Float64s")
 	needRoom("Float64s", Float64, a.Size())
+	a = a.local()
 	out := make([]float64, 0, a.Size())
 	if data, ok := sliceBehind(a.store).([]float64); ok && a.contiguous() && a.Size() > 0 {
 		return append(out, data[a.offset:a.offset+a.Size()]...)
@@ -339,8 +342,10 @@ func (a *Array) Free() {
 	if a == nil {
 		return
 	}
-	if r, ok := a.store.(*resident); ok {
-		r.freed.Store(true)
+	if r, ok := a.store.(*resident); ok && !r.freed.Swap(true) {
+		if m := deviceMemoryOf(r); m != nil {
+			m.gpu.pool.put(m.block)
+		}
 	}
 }
 
@@ -373,11 +378,16 @@ func (a *Array) Reshape(dims ...int) *Array {
 	if st, ok := shape.Reshape(a.shape, a.strides, dims); ok {
 		return &Array{a.store, a.offset, dims, st}
 	}
-	return a.copy().Reshape(dims...)
+	return a.beside("Reshape", a.copy()).Reshape(dims...)
 }
 
-// copy returns the elements of a in new memory, in C order.
+// copy returns the elements of a in new host memory, in C order.
 func (a *Array) copy() *Array {
+	if deviceMemoryOf(a.store) != nil {
+		if a = a.local(); a.contiguous() && a.offset == 0 {
+			return a
+		}
+	}
 	out := makeStorage(a.DType(), a.Size())
 	i := 0
 	a.each(func(k int) {

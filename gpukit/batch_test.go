@@ -39,6 +39,12 @@ type batched struct {
 	fault  []byte      // what native Go panicked with, 0 for nothing
 	fn     *function   // ours
 
+	// If the first rows are a table, its height and width, and how each parameter
+	// walks over it: 'r' differs between its rows, 'c' between its columns, 'b'
+	// between both, '1' nowhere.
+	height, width int
+	walks         []byte
+
 	// Of functions that take slices: the types of the elements of x, of 4, and of
 	// m, of 2 by 4, which follow the numbers in every row; what is in them
 	// afterwards; and the kernel and gufunc that call the function.
@@ -477,6 +483,9 @@ func (b *batch) check(t *testing.T, d *Device, r *rand.Rand, sizes ...int) {
 				break
 			}
 		}
+		if f.height > 0 {
+			f.tableAgrees(t, d, r)
+		}
 		if firstBad >= 0 {
 			f.fails(t, d, firstBad)
 		}
@@ -510,6 +519,69 @@ func (f *batched) agrees(t *testing.T, d *Device, r *rand.Rand, rows []int) bool
 		}
 	}
 	return true
+}
+
+// tableAgrees compares the results for the table of rows, of a part without faults:
+// arguments are rows, columns and numbers, which are broadcast.
+func (f *batched) tableAgrees(t *testing.T, d *Device, r *rand.Rand) {
+	var heads, sides []int // columns and rows of the table that stay
+	for c := range f.width {
+		good := true
+		for k := range f.height {
+			good = good && f.fault[k*f.width+c] == 0
+		}
+		if good {
+			heads = append(heads, c)
+		}
+	}
+	for k := range f.height {
+		sides = append(sides, k)
+	}
+	if len(heads) == 0 {
+		return
+	}
+	switch r.IntN(4) { // a number in place of rows or columns
+	case 0:
+		k := r.IntN(len(sides))
+		sides = sides[k : k+1]
+	case 1, 2:
+		k := r.IntN(len(heads))
+		heads = heads[k : k+1]
+	}
+	var args []any
+	for i, p := range f.params {
+		ys, xs, dims := sides[:1], heads[:1], []int{}
+		switch f.walks[i] {
+		case 'r':
+			ys, dims = sides, []int{len(sides), 1}
+		case 'c':
+			xs, dims = heads, []int{len(heads)}
+		case 'b':
+			ys, xs, dims = sides, heads, []int{len(sides), len(heads)}
+		}
+		var elements []ir.Bits
+		for _, y := range ys {
+			for _, x := range xs {
+				elements = append(elements, f.rows[y*f.width+x][i])
+			}
+		}
+		args = append(args, disguised(r, DType(irTypes[p]), elements, dims))
+	}
+	out, err := d.Vectorize(f.fn, args...)
+	if err != nil {
+		t.Errorf("%s: %v", f.name, err)
+		return
+	}
+	out = out.BroadcastTo(len(sides), len(heads))
+	for j, y := range sides {
+		for i, x := range heads {
+			k := y*f.width + x
+			if got := out.bitsAt(j*len(heads) + i); got != f.want[k] {
+				t.Errorf("%s(%s) = %s, native Go says %s (row %d, column %d of a table of %d by %d, walks %s)", f.name, f.format(k), ir.FormatBits(irTypes[f.result], got), ir.FormatBits(irTypes[f.result], f.want[k]), j, i, len(sides), len(heads), f.walks)
+				return
+			}
+		}
+	}
 }
 
 // fails checks that the first row that native Go panics on is what a call reports.

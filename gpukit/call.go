@@ -44,6 +44,8 @@ type bound struct {
 	captured bool
 	read     bool // of a launch: some thread reads the array
 	written  bool
+	fresh    bool // a result that the call made
+	copied   bool // on a device: the workers get a copy, as results overlap it
 }
 
 const anyNumber = -1
@@ -375,7 +377,7 @@ func (c *call) checkOut(d *Device, i int, a *Array, t DType) error {
 		return refuse("", "%s", a.unusable())
 	case a.DType() != t:
 		return refuse(fmt.Sprintf("make it with gpukit.Zeros(...).As(%s)", t.constant()), "its dtype is %v, the result's is %v", a.DType(), t)
-	case sliceBehind(a.store) == nil:
+	case !inMemory(a.store):
 		return refuse("make it with gpukit.Zeros", "its elements are computed, not stored, so it cannot be written")
 	}
 	return c.place(d, 0, fmt.Sprintf("Out array %d", i+1), a)
@@ -395,6 +397,8 @@ func (c *call) take(d *Device, i int, x any, written bool) (bound, error) {
 	switch {
 	case err != nil:
 		return b, err
+	case array == nil && p.Kind == frontend.Array && p.Type == ir.F64 && d.gpu != nil:
+		array = Full(ir.ToF64(scalar)) // nothing to copy
 	case array == nil && p.Kind == frontend.Array:
 		array = newArray(makeStorage(DType(p.Type), 1), nil)
 		array.store.setBits(0, scalar)
@@ -403,6 +407,9 @@ func (c *call) take(d *Device, i int, x any, written bool) (bound, error) {
 		return b, nil
 	}
 	b.array = array
+	if d.gpu != nil && !written {
+		b.array = array.gathered()
+	}
 	return b, c.place(d, i+1, p.Name, array)
 }
 
@@ -432,6 +439,9 @@ func (c *call) checkLocal(d *Device) error {
 	lanes := 1
 	if c.fn.source.Meets {
 		lanes = c.block.X * c.block.Y * c.block.Z
+	}
+	if d.gpu != nil {
+		return nil
 	}
 	if why := room(Uint8, size*lanes*d.workers()); why != "" {
 		return c.refuse("use smaller arrays", "the local arrays of %s do not fit, one for each thread: %s", c.fn.name, why)
@@ -520,7 +530,7 @@ func (b *bound) parts(leaves []frontend.Leaf, v reflect.Value) bool {
 func (c *call) separate(elementwise bool) {
 	for i := range c.args {
 		a := &c.args[i]
-		if a.array == nil || a.captured || sliceBehind(a.array.store) == nil {
+		if a.array == nil || a.captured || !inMemory(a.array.store) {
 			continue
 		}
 		for _, o := range c.outs {
@@ -531,7 +541,11 @@ func (c *call) separate(elementwise bool) {
 				shape.Span{Shape: c.loop, Strides: a.loop}, shape.Span{Shape: c.loop, Strides: o.loop}) && sameStorage(a.array, o.array) {
 				continue
 			}
-			a.array = a.array.packed()
+			if deviceMemoryOf(a.array.store) != nil {
+				a.copied = true // on the device, when the call runs
+			} else {
+				a.array = a.array.packed()
+			}
 			break
 		}
 	}
@@ -539,26 +553,31 @@ func (c *call) separate(elementwise bool) {
 
 // sameStorage reports whether two arrays count their elements from one place.
 func sameStorage(a, b *Array) bool {
-	x, y := reflect.ValueOf(sliceBehind(a.store)), reflect.ValueOf(sliceBehind(b.store))
-	return x.Type() == y.Type() && x.Pointer() == y.Pointer()
+	x, okx := extentOf(a.store)
+	y, oky := extentOf(b.store)
+	return okx && oky && x.space == y.space && x.first == y.first
 }
 
 // overlap reports whether two stored arrays may share an element.
 func overlap(a, b *Array) bool {
-	x, y := reflect.ValueOf(sliceBehind(a.store)), reflect.ValueOf(sliceBehind(b.store))
-	if !x.IsValid() || !y.IsValid() || x.Type() != y.Type() || x.Len() == 0 || y.Len() == 0 {
+	x, okx := extentOf(a.store)
+	y, oky := extentOf(b.store)
+	if !okx || !oky || x.space != y.space || x.n == 0 || y.n == 0 {
 		return false // memory of one element type is never that of another
 	}
 	size := int64(a.DType().Size())
-	shift := int(int64(y.Pointer()-x.Pointer()) / size)
+	shift := int(int64(y.first-x.first) / size)
 	return shape.Overlaps(
 		shape.Span{Offset: a.offset, Shape: a.shape, Strides: a.strides},
 		shape.Span{Offset: b.offset + shift, Shape: b.shape, Strides: b.strides})
 }
 
-// packed returns an array of the same shape and strides over a copy of the
-// storage that a spans, so that what repeats in a repeats in it.
+// packed returns an array of the same shape and strides over a copy, in host
+// memory, of the storage that a spans, so that what repeats in a repeats in it.
 func (a *Array) packed() *Array {
+	if m := deviceMemoryOf(a.store); m != nil {
+		return m.download(a)
+	}
 	lo, hi, ok := shape.Span{Offset: a.offset, Shape: a.shape, Strides: a.strides}.Bounds()
 	if !ok {
 		return &Array{makeStorage(a.DType(), 0), 0, a.shape, a.strides}
@@ -578,6 +597,17 @@ func (c *call) allocate(d *Device) error {
 		if !ok {
 			continue
 		}
+		if c.resident && d.gpu != nil {
+			m, err := d.gpu.memory(DType(t), a.Size())
+			if err != nil {
+				c.discard(i)
+				return d.gpu.fault(c.op, err)
+			}
+			a.store = m
+			d.keep(a)
+			c.outs[i].fresh = true
+			continue
+		}
 		if why := room(DType(t), a.Size()); why != "" {
 			return &ShapeError{Op: c.op, Detail: fmt.Sprintf("the result has shape %s: %s", shape.Format(a.shape), why)}
 		}
@@ -585,8 +615,18 @@ func (c *call) allocate(d *Device) error {
 		if c.resident {
 			d.keep(a)
 		}
+		c.outs[i].fresh = true
 	}
 	return nil
+}
+
+// discard gives back the first n results that allocate made.
+func (c *call) discard(n int) {
+	for i := range c.outs[:n] {
+		if c.outs[i].fresh {
+			c.outs[i].array.Free()
+		}
+	}
 }
 
 // unmade is the storage of a result before the call runs.
@@ -650,7 +690,7 @@ func (c *call) bind(d *Device) cpu.Launch {
 	}
 	for m, mem := range f.Mems {
 		if mem.Space == ir.Global {
-			l.Mems = append(l.Mems, byMem[ir.Mem(m)].memory())
+			l.Mems = append(l.Mems, byMem[ir.Mem(m)].memory(d.gpu != nil))
 		}
 	}
 	for _, p := range f.Params {
@@ -715,25 +755,50 @@ func (b *bound) elements() cpu.Operand {
 	o := cpu.Operand{Type: b.array.DType().ir(), Offset: b.array.offset, Strides: b.loop}
 	if g, ok := b.array.store.(*generator); ok {
 		o.Gen = g
+	} else if m := deviceMemoryOf(b.array.store); m != nil {
+		o.Data = quiet{m}
 	} else {
 		o.Data = sliceBehind(b.array.store)
 	}
 	return o
 }
 
-// memory is the slice of an array that workers index themselves.
-func (b *bound) memory() any {
-	if b.array.store.len() > 0 && sliceBehind(b.array.store) == nil {
+// memory is the slice of an array that workers index themselves. Off the host,
+// and of a generator if the workers are on a GPU, it is a storage, which only the
+// reference evaluator reads.
+func (b *bound) memory(onGPU bool) any {
+	if m := sliceBehind(b.array.store); m != nil {
+		return m
+	}
+	if onGPU {
+		return quietly(b.array.store)
+	}
+	if b.array.store.len() > 0 {
 		b.array = b.array.packed()
 	}
 	return sliceBehind(b.array.store)
 }
 
 // run runs the call.
-func (d *Device) run(c *call) error {
+func (d *Device) run(c *call) (err error) {
 	if err := c.allocate(d); err != nil {
 		return err
 	}
+	// Elements on a GPU cannot be read any more when it is closed.
+	if why := caught(func() { err = d.runMade(c) }); why != "" {
+		err = &ShapeError{Op: c.op, Detail: why}
+		if d.closed.Load() {
+			err = fmt.Errorf("gpukit.%s: %w", c.op, ErrClosed)
+		}
+	}
+	if err != nil {
+		c.discard(len(c.outs))
+	}
+	return err
+}
+
+// runMade runs the call, whose results are made.
+func (d *Device) runMade(c *call) error {
 	check, err := c.sampleFirst(d)
 	if err != nil {
 		return err
@@ -757,7 +822,7 @@ func (d *Device) run(c *call) error {
 		return ErrInterrupted
 	case errors.As(err, &failed):
 		return c.workerError(failed)
-	case errors.As(err, &size):
+	case errors.As(err, &size), errors.As(err, new(*DeviceError)), errors.As(err, new(*ArgumentError)), errors.As(err, new(*CompileError)):
 		return err
 	}
 	if d.options.unchecked {

@@ -38,7 +38,7 @@ func checkedRow(x, out []float64) {
 
 func checkedKernel(x []float64) {
 	if i := simt.Grid1(); i < len(x) {
-		x[i] = 3*x[i] + 1
+		x[i] = float64(3*x[i]) + 1
 	}
 }
 
@@ -99,6 +99,41 @@ func TestSelfCheck(t *testing.T) {
 			if err := c.run(honest); err != nil {
 				t.Errorf("%s: %v on an engine that computes what is right", c.name, err)
 			}
+		}
+	}
+}
+
+// lyingOn is lying of any engine.
+type lyingOn struct {
+	engine
+	lie func(c *call)
+}
+
+func (l lyingOn) compile(source, optimised *ir.Func, o options) (executable, error) {
+	x, err := l.engine.compile(source, optimised, o)
+	return lyingCode{x, l.lie}, err
+}
+
+// What stays on a GPU is checked there.
+func TestSelfCheckOnTheDevice(t *testing.T) {
+	for _, resident := range []bool{false, true} {
+		d := quadro(t)
+		d.engine = lyingOn{d.engine, func(c *call) {
+			a := c.outs[0].array
+			a.store.setBits(a.Size()-1, a.store.bits(a.Size()-1)^1)
+		}}
+		x := Arange(100)
+		if resident {
+			x = Must(d.Put(x))
+		}
+		before := held(d)
+		_, err := d.Vectorize(checkedHalf, x)
+		var mis *MiscompileError
+		if !errors.As(err, &mis) || !strings.Contains(err.Error(), "result 1 = ") || mis.Index[0] != 99 {
+			t.Errorf("resident %v: %v", resident, err)
+		}
+		if held(d) != before {
+			t.Error("the result is still held")
 		}
 	}
 }

@@ -23,6 +23,7 @@ type core struct {
 	name       string
 	goroutines int // 0: as many as GOMAXPROCS at the call
 	engine     engine
+	gpu        *gpu // nil if the device is the host's cores
 	closed     atomic.Bool
 	mu         sync.Mutex
 	programs   programCache
@@ -38,20 +39,32 @@ type DeviceInfo struct {
 // String returns "name: description".
 func (i DeviceInfo) String() string { return i.Name + ": " + i.Description }
 
-// Devices lists the devices of this machine.
+// Devices lists the devices of this machine, and the cards that it can simulate.
 func Devices() []DeviceInfo {
 	n := runtime.GOMAXPROCS(0)
-	return []DeviceInfo{
+	return append([]DeviceInfo{
 		{"cpu", "one goroutine"},
 		{"parallel", fmt.Sprintf("%d goroutines, one per processor that Go uses", n)},
 		{"auto", "the best device there is: parallel"},
-	}
+	}, simCards()...)
 }
 
-// Open opens a device: "cpu", "parallel" or "auto". Any other name is an error
-// that lists the devices of this machine.
+// Open opens a device: "cpu", "parallel", "auto", or a simulated GPU such as
+// "sim:quadro-k2000". Any other name is an error that lists the devices of this
+// machine. Each opened GPU has a memory of its own, which Close gives back.
 func Open(name string) (*Device, error) {
 	d := &Device{core: &core{name: name, engine: portable{}}}
+	why := "there is no such device"
+	switch kind, _, _ := strings.Cut(name, ":"); kind {
+	case "sim":
+		g, err := simulated(name)
+		if err == nil {
+			return g.device(), nil
+		}
+		why = err.Error()
+	case "cuda":
+		why = "this build of gpukit has no CUDA"
+	}
 	switch name {
 	case "cpu":
 		d.goroutines = 1
@@ -62,13 +75,6 @@ func Open(name string) (*Device, error) {
 		var have []string
 		for _, i := range Devices() {
 			have = append(have, fmt.Sprintf("%q", i.Name))
-		}
-		why := "there is no such device"
-		switch kind, _, _ := strings.Cut(name, ":"); kind {
-		case "cuda":
-			why = "this build of gpukit has no CUDA"
-		case "sim":
-			why = "this build of gpukit has no simulated GPU"
 		}
 		return nil, fmt.Errorf("gpukit.Open(%q): %s; open one of %s", name, why, strings.Join(have, ", "))
 	}
@@ -127,8 +133,11 @@ func (d *Device) Close() error {
 	}
 	if !d.closed.Swap(true) {
 		d.mu.Lock()
-		defer d.mu.Unlock()
 		d.programs = programCache{}
+		d.mu.Unlock()
+		if d.gpu != nil {
+			return d.gpu.fault("Close", d.gpu.close())
+		}
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
 // Package gpukit runs ordinary Go functions over arrays, on every core of this
-// machine.
+// machine and on simulated GPUs.
 //
 //	gpu := gpukit.MustOpen("parallel")
 //	lon, lat := gpukit.MeshGrid(gpukit.Linspace(99, 101, 1000), gpukit.Linspace(29, 31, 1000))
@@ -15,9 +15,14 @@
 // # Devices
 //
 // "cpu" runs on the caller's goroutine, "parallel" on as many as there are
-// processors, "auto" takes the best device there is. Results do not depend on
-// the device. Put and Empty make arrays that belong to a device; calls with one
-// of them leave their results there.
+// processors, "auto" takes the best device there is. "sim:quadro-k2000" and its
+// like, which Devices lists, execute PTX, the code of CUDA devices, as such a card
+// would, look for races and other faults of kernels, count, and predict how long
+// the card would have taken. Results do not depend on the device. Put and Empty
+// make arrays that belong to a device; calls with one of them leave their results
+// there. Other arguments are copied for the call where a device has memory of its
+// own: once each, at the size that they have before they are broadcast; numbers
+// and generated arrays not at all.
 //
 // # The kernel language
 //
@@ -73,8 +78,8 @@
 //
 // What depends on the world, on the function or on the arguments of a call is
 // returned as an error, and the next call works: *CompileError, *ArgumentError,
-// *ShapeError, *WorkerError, ErrInterrupted, ErrClosed, or a plain error when the
-// source of a function cannot be found. Constructors, views and other methods of
+// *ShapeError, *WorkerError, *DeviceError, ErrInterrupted, ErrClosed, or a plain
+// error when the source of a function cannot be found. Constructors, views and other methods of
 // arrays panic with a *ShapeError, as gonum's mat does, so that calls chain.
 //
 // Integer division by zero, shifts by a negative count and indices out of range

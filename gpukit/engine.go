@@ -16,8 +16,8 @@ type executable interface {
 	// run runs a call. The error is a *ShapeError, cpu.ErrCancelled, a
 	// *cpu.WorkerError or a fault of the device.
 	run(d *Device, c *call) error
-	// describe names the engine and gives the code that a call would execute.
-	describe(d *Device, c *call) (engine, code string)
+	// describe names the engine in p, and gives the code that a call would execute.
+	describe(d *Device, c *call, p *Plan) error
 }
 
 // portable is the engine that runs everywhere.
@@ -38,10 +38,12 @@ func (p portableCode) run(d *Device, c *call) error {
 	return d.timed(c, func() error { return p.Run(l) })
 }
 
-func (p portableCode) describe(d *Device, c *call) (engine, code string) {
+func (p portableCode) describe(d *Device, c *call, plan *Plan) error {
 	l, err := c.launch(d)
 	if err != nil {
-		return "portable", "the arguments do not fit into memory"
+		plan.Engine, plan.Code = "portable", "the arguments do not fit into memory"
+		return nil
 	}
-	return "portable: every operation over a block of elements, in Go", p.Describe(&l)
+	plan.Engine, plan.Code = "portable: every operation over a block of elements, in Go", p.Describe(&l)
+	return nil
 }

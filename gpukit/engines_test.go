@@ -2,9 +2,13 @@ package gpukit
 
 import (
 	"errors"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"gpunotes/gpukit/internal/cpu"
+	"gpunotes/gpukit/internal/driver/sim"
 	"gpunotes/gpukit/internal/ir"
 )
 
@@ -17,6 +21,36 @@ var engines = []struct {
 	{"reference", openReference},
 	{"cpu", func() *Device { return MustOpen("cpu") }},
 	{"parallel", func() *Device { return MustOpen("parallel") }},
+	{"sim:quadro-k2000", func() *Device { return openStrict("sim:quadro-k2000") }},
+	{"sim:h200", func() *Device { return openStrict("sim:h200") }},
+}
+
+// ENGINES=reference,cpu has the suite and the fuzzer try these alone.
+func init() {
+	if only := os.Getenv("ENGINES"); only != "" {
+		all := engines
+		engines = engines[:0:0]
+		for _, e := range all {
+			if slices.Contains(strings.Split(only, ","), e.name) {
+				engines = append(engines, e)
+			}
+		}
+	}
+}
+
+// kinds are devices of either kind: of what a test says of devices, all that can
+// differ differs between these.
+var kinds = []string{"parallel", "sim:quadro-k2000"}
+
+// eachKind runs f as a subtest for the host's cores and for a GPU.
+func eachKind(t *testing.T, f func(t *testing.T, d *Device)) {
+	for _, name := range kinds {
+		t.Run(name, func(t *testing.T) {
+			d := MustOpen(name)
+			defer d.Close()
+			f(t, d)
+		})
+	}
 }
 
 // eachEngine runs f as a subtest for every engine.
@@ -28,6 +62,16 @@ func eachEngine(t *testing.T, f func(t *testing.T, d *Device)) {
 			f(t, d)
 		})
 	}
+}
+
+// openStrict opens a simulated card on which code is an error that another card
+// could execute otherwise.
+func openStrict(name string) *Device {
+	g, err := simulatedWith(name, sim.Options{Strict: true})
+	if err != nil {
+		panic(err)
+	}
+	return g.device()
 }
 
 // openReference opens the reference evaluator as a device. It runs functions as
@@ -44,8 +88,9 @@ func (reference) compile(source, _ *ir.Func, _ options) (executable, error) {
 	return referenceCode{source}, nil
 }
 
-func (r referenceCode) describe(*Device, *call) (engine, code string) {
-	return "reference evaluator", r.f.String()
+func (r referenceCode) describe(_ *Device, _ *call, p *Plan) error {
+	p.Engine, p.Code = "reference evaluator", r.f.String()
+	return nil
 }
 
 func (r referenceCode) run(d *Device, c *call) error {

@@ -16,18 +16,24 @@ type Plan struct {
 	Device     string         // the device with its settings
 	Engine     string         // what executes the kernel
 	Layout     string         // of GUVectorize
-	Grid       Grid           // of Launch
-	Block      Block          // of Launch
+	Grid       Grid           // of Launch, and of every call on a GPU
+	Block      Block          // of Launch, and of every call on a GPU
 	LoopDims   []int          // the shape over which workers are spread
 	Workers    int            // their number: one evaluation of the function each
-	Goroutines int            // at most so many run at the same time
+	Goroutines int            // at most so many run at the same time; 0 on a GPU
 	Args       []PlanArgument // parameters, captured variables
 	Results    []PlanArgument // of Vectorize and GUVectorize
 	BytesIn    int            // read from memory; numbers and generated arrays have none
 	BytesOut   int            // written
+	Registers  int            // of a thread, on a GPU
+	HtoD       int            // bytes that the call copies to a GPU
+	DtoH       int            // and back
 	SelfCheck  string         // what is compared with the reference evaluator, or why nothing is
 	IR         string         // the function in the intermediate representation, optimised
 	Code       string         // what the engine executes
+
+	launch, onGPU bool
+	geometry      string // why the block of a GPU has its size
 }
 
 // PlanArgument is one argument of the call that a Plan explains.
@@ -57,9 +63,7 @@ func (d *Device) ExplainLaunch(kernel any, grid Grid, block Block, args ...any) 
 	if err != nil {
 		return nil, err
 	}
-	p := d.plan(c)
-	p.Grid, p.Block = grid, block
-	return p, nil
+	return d.plan(c)
 }
 
 func (d *Device) explainSpread(op string, fn any, layout *string, args []any) (*Plan, error) {
@@ -67,15 +71,15 @@ func (d *Device) explainSpread(op string, fn any, layout *string, args []any) (*
 	if err != nil {
 		return nil, err
 	}
-	p := d.plan(c)
-	if layout != nil {
+	p, err := d.plan(c)
+	if err == nil && layout != nil {
 		p.Layout = *layout
 	}
-	return p, nil
+	return p, err
 }
 
 // plan describes a call that is ready to run.
-func (d *Device) plan(c *call) *Plan {
+func (d *Device) plan(c *call) (*Plan, error) {
 	p := &Plan{
 		Func:       c.fn.name,
 		Device:     d.String(),
@@ -85,7 +89,7 @@ func (d *Device) plan(c *call) *Plan {
 	}
 	p.Workers, _ = shape.Size(c.loop)
 	for i := range c.args {
-		a := c.args[i].describe(c.loop)
+		a := c.args[i].describe(c.loop, d.gpu != nil)
 		if c.grid.X == 0 || c.args[i].read || c.args[i].captured {
 			p.BytesIn += a.Bytes
 		}
@@ -95,18 +99,21 @@ func (d *Device) plan(c *call) *Plan {
 		p.Args = append(p.Args, a)
 	}
 	for i := range c.outs {
-		a := c.outs[i].describe(c.loop)
+		a := c.outs[i].describe(c.loop, d.gpu != nil)
 		a.Kind = "result"
 		p.BytesOut += a.Bytes
 		p.Results = append(p.Results, a)
 	}
-	p.Engine, p.Code = c.prog.code.describe(d, c)
+	p.Grid, p.Block, p.launch = c.grid, c.block, c.grid.X > 0
+	if err := c.prog.code.describe(d, c, p); err != nil {
+		return nil, err
+	}
 	p.SelfCheck = c.selfCheck(d)
-	return p
+	return p, nil
 }
 
 // describe says how the workers walk an argument or result.
-func (b *bound) describe(loop []int) PlanArgument {
+func (b *bound) describe(loop []int, onGPU bool) PlanArgument {
 	p := PlanArgument{Name: b.name, Kind: "number", Note: "the same for every worker"}
 	if b.captured {
 		p.Kind = "captured variable"
@@ -164,7 +171,7 @@ func (b *bound) describe(loop []int) PlanArgument {
 	if g, ok := a.store.(*generator); ok {
 		p.Kind = "generated array"
 		p.Note = g.String() + ", " + p.Note
-		if b.indexed {
+		if b.indexed && !onGPU {
 			p.Note += ", written to memory for the call"
 			p.Bytes = g.n * p.DType.Size()
 		}
@@ -196,11 +203,18 @@ func (p *Plan) rows() [][2]string {
 	if p.Layout != "" {
 		r = append(r, [2]string{"layout", p.Layout})
 	}
-	if p.Grid.X > 0 {
-		r = append(r, [2]string{"grid, block", fmt.Sprintf("%v blocks of %v threads", p.Grid, p.Block)},
-			[2]string{"threads", p.workers()})
-	} else {
+	if !p.launch {
 		r = append(r, [2]string{"loop dimensions", shape.Format(p.LoopDims)}, [2]string{"workers", p.workers()})
+	}
+	if p.Grid.X > 0 {
+		r = append(r, [2]string{"grid, block", fmt.Sprintf("%v blocks of %v threads%s", p.Grid, p.Block, p.geometry)})
+	}
+	if p.launch {
+		r = append(r, [2]string{"threads", p.workers()})
+	}
+	if p.onGPU {
+		r = append(r, [2]string{"registers", fmt.Sprintf("%d a thread", p.Registers)},
+			[2]string{"copies", fmt.Sprintf("%s to the device, %s back", bytes(p.HtoD), bytes(p.DtoH))})
 	}
 	return append(r, [2]string{"memory", fmt.Sprintf("%s read, %s written", bytes(p.BytesIn), bytes(p.BytesOut))},
 		[2]string{"self-check", p.SelfCheck})
@@ -212,7 +226,7 @@ func (p *Plan) all() []PlanArgument { return append(slices.Clip(p.Args), p.Resul
 // workers does not name the number of processors: a plan reads the same on every
 // machine.
 func (p *Plan) workers() string {
-	if p.Workers <= 1 {
+	if p.Workers <= 1 || p.onGPU {
 		return fmt.Sprint(p.Workers)
 	}
 	if p.Goroutines == 1 {

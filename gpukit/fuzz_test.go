@@ -66,7 +66,7 @@ func TestRandomFunctions(t *testing.T) {
 	seen.report(t)
 }
 
-// random are random rows.
+// random are random rows, those of functions of numbers beginning with a table.
 func (f *batched) random(r *rand.Rand, n int) {
 	types := slices.Clone(f.params)
 	for k := range sliceElements {
@@ -74,14 +74,26 @@ func (f *batched) random(r *rand.Rand, n int) {
 			types = append(types, f.elemType(k))
 		}
 	}
-	for range n {
+	if f.elem == nil {
+		f.height, f.width = 7, 9
+		for range f.params {
+			f.walks = append(f.walks, "rrccb1"[r.IntN(6)])
+		}
+	}
+	for k := range n {
 		var row []ir.Bits
-		for _, t := range types {
-			if r.IntN(4) == 0 {
-				row = append(row, randomBits(r, irTypes[t]))
-			} else {
-				row = append(row, irtest.Value(r, irTypes[t]))
+		for i, t := range types {
+			x := randomValue(r, irTypes[t])
+			switch {
+			case k >= f.height*f.width:
+			case f.walks[i] == 'r' && k%f.width > 0:
+				x = f.rows[k-1][i]
+			case f.walks[i] == 'c' && k >= f.width:
+				x = f.rows[k-f.width][i]
+			case f.walks[i] == '1' && k > 0:
+				x = f.rows[0][i]
 			}
+			row = append(row, x)
 		}
 		f.rows = append(f.rows, row)
 	}

@@ -270,9 +270,24 @@ func (a *author) constant(t string) string {
 	case t == "bool":
 		return a.pick("true", "false")
 	case isFloat(t):
-		return a.pick("0.5", "3", "1e3", "0.1", "7")
+		return a.pick("0.5", "1", "3", "1e3", "0.1", "7")
 	}
 	return a.pick("1", "2", "3", "5", "7", "100")
+}
+
+// joined is x op y, where y, or rarely x, may be a constant in its place.
+func (a *author) joined(t, op, x string, y func() string) string {
+	c := a.constant(t)
+	if op != " / " && a.IntN(3) == 0 {
+		c = "0"
+	}
+	switch k := a.IntN(12); {
+	case k < 4:
+		return x + op + c
+	case k == 4:
+		return c + op + x
+	}
+	return x + op + y()
 }
 
 // library is a call of a function of math or math/bits whose result is a t.
@@ -328,11 +343,12 @@ func (a *author) expr(t string, depth int) string {
 	if depth <= 0 {
 		return a.variable(t)
 	}
+	again := func() string { return a.expr(t, depth-1) }
 	right := func() string {
 		if a.IntN(3) == 0 {
 			return a.constant(t)
 		}
-		return a.expr(t, depth-1)
+		return again()
 	}
 	switch a.IntN(14) {
 	case 0:
@@ -377,7 +393,7 @@ func (a *author) expr(t string, depth int) string {
 		case 2:
 			return a.pick("min", "max") + "(" + x + ", " + right() + ")"
 		}
-		return t + "(" + x + a.pick(" + ", " - ", " * ", " / ") + right() + ")"
+		return t + "(" + a.joined(t, a.pick(" + ", " - ", " * ", " / "), x, again) + ")"
 	}
 	switch a.IntN(12) {
 	case 0:
@@ -395,7 +411,7 @@ func (a *author) expr(t string, depth int) string {
 	case 6:
 		return "(" + x + a.pick(" / ", " % ") + a.constant(t) + ")"
 	}
-	return "(" + x + a.pick(" + ", " - ", " * ", " & ", " | ", " ^ ", " &^ ") + right() + ")"
+	return "(" + a.joined(t, a.pick(" + ", " - ", " * ", " & ", " | ", " ^ ", " &^ "), x, again) + ")"
 }
 
 func (a *author) block(n int) {

@@ -17,8 +17,9 @@ import (
 //
 // The error is a *CompileError if kernel is outside the kernel language, an
 // *ArgumentError if grid, block or an argument does not fit, a *WorkerError if a
-// thread failed, ErrInterrupted if the user pressed Stop. Overlapping arguments
-// are the caller's own business.
+// thread failed, a *DeviceError if a GPU could not do it or its checker found a
+// race, ErrInterrupted if the user pressed Stop. Overlapping arguments are the
+// caller's own business.
 func (d *Device) Launch(kernel any, grid Grid, block Block, args ...any) error {
 	c, err := d.launched("Launch", kernel, grid, block, args)
 	if err != nil {
@@ -104,7 +105,7 @@ func (c *call) checkShared(d *Device) error {
 
 // writable sees to it that what the kernel writes arrives in x.
 func (c *call) writable(i int, p frontend.Param, b *bound, x any) error {
-	if sliceBehind(b.array.store) == nil {
+	if !inMemory(b.array.store) {
 		return c.refuseArg(i+1, p.Name, "make it with gpukit.Zeros, or copy it", "the kernel writes to it, but its elements are computed, not stored")
 	}
 	if _, ok := x.(*Array); ok || reflect.TypeOf(x) == reflect.TypeOf(sliceBehind(b.array.store)) {

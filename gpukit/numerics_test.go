@@ -29,9 +29,9 @@ func n64div(x, y float64) float64      { return x / y }
 func n32mul(x, y float32) float32      { return x * y }
 func n32div(x, y float32) float32      { return x / y }
 func n32add(x, y float32) float32      { return x + y }
-func nResidue(x, y, z float64) float64 { return x*y + z }
+func nResidue(x, y, z float64) float64 { return x*y + z } // must not be fused
 func nResidue32(x, y, z float32) float32 {
-	return x*y - z
+	return x*y - z // must not be fused
 }
 func nBits64(x float64) uint64    { return math.Float64bits(x) }
 func nBits32(x float32) uint32    { return math.Float32bits(x) }

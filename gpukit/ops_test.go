@@ -32,22 +32,33 @@ func (f *batched) specials(r *rand.Rand, random int) {
 				f.rows = append(f.rows, []ir.Bits{x, y})
 			}
 		}
+		f.height, f.width, f.walks = len(sets[0]), len(sets[1]), []byte("rc")
 	}
 	for range random {
 		var row []ir.Bits
 		for i, p := range f.params {
-			t := irTypes[p]
-			x := irtest.Value(r, t)
-			switch r.IntN(3) {
-			case 0:
+			x := randomValue(r, irTypes[p])
+			if r.IntN(3) == 0 {
 				x = sets[i][r.IntN(len(sets[i]))]
-			case 1:
-				x = randomBits(r, t)
 			}
 			row = append(row, x)
 		}
 		f.rows = append(f.rows, row)
 	}
+}
+
+// randomValue is a special value, a small one, or any; and of floats also one near 1
+// whose last bits are not zero, so that every operation has something to round.
+func randomValue(r *rand.Rand, t ir.Type) ir.Bits {
+	switch k := r.IntN(8); {
+	case k < 2:
+		return randomBits(r, t)
+	case k < 5 && t == ir.F64:
+		return ir.FromF64(r.NormFloat64())
+	case k < 5 && t == ir.F32:
+		return ir.FromF32(float32(r.NormFloat64()))
+	}
+	return irtest.Value(r, t)
 }
 
 // randomBits is any value of a type.
@@ -90,12 +101,34 @@ func opFunctions() *batch {
 		}
 		for _, op := range strings.Fields(arithmetic) {
 			add(t, "x "+op+" y", t, t)
+			if t == "bool" {
+				continue
+			}
+			// Passes know operations with constants.
+			for _, c := range []string{"0", "1", "2", "-1"} {
+				if c == "-1" && t[0] == 'u' {
+					c = "7"
+				}
+				if c != "0" || op != "/" && op != "%" {
+					add(t, "x "+op+" "+c, t)
+				}
+				add(t, c+" "+op+" x", t)
+			}
 		}
 		for _, op := range strings.Fields(comparisons) {
 			add("bool", "x "+op+" y", t, t)
 		}
 		if t == "bool" {
 			continue
+		}
+		// Two operations that an engine may take for one.
+		for _, f := range []string{"x*y", "z - x*y", "x*y - z", "(x - y)*z", "x - y + z", "x + y + z", "x*y + z", "z + x*y", "x*z + y*z", "-(x*y) - z"} {
+			if float {
+				for _, p := range []string{"x*y", "x*z", "y*z"} {
+					f = strings.ReplaceAll(f, p, t+"("+p+")")
+				}
+			}
+			add(t, f, t, t, t)
 		}
 		add(t, "min(x, y)", t, t)
 		add(t, "max(x, y)", t, t)

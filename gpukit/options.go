@@ -18,6 +18,9 @@ type options struct {
 	unchecked         bool
 	oneWorkerPerSlice bool
 	sharedBytes       int
+	threadsPerBlock   int
+	numbaGeometry     bool
+	numbaRegisters    int
 }
 
 // FastMath allows results that differ in the last bits where that is faster. It
@@ -37,6 +40,19 @@ func OneWorkerPerSlice() Option { return Option{func(o *options) { o.oneWorkerPe
 // is undefined. A negative n counts as 0; a launch refuses more than a GPU has.
 func SharedBytes(n int) Option { return Option{func(o *options) { o.sharedBytes = max(n, 0) }} }
 
+// ThreadsPerBlock sets the size of the blocks of Vectorize and GUVectorize on a
+// GPU; n below 1 leaves it to gpukit, which takes the size with the most threads
+// under way. A launch refuses more than the card allows.
+func ThreadsPerBlock(n int) Option { return Option{func(o *options) { o.threadsPerBlock = max(n, 0) }} }
+
+// NumbaGeometry makes the blocks of Vectorize and GUVectorize on a GPU as numba
+// before 0.40 did for a kernel of so many registers per thread: of the multiples
+// of 32 with the highest occupancy the smallest. registers = 0 takes the count of
+// our own kernel; another one is from numba's, and Explain says so.
+func NumbaGeometry(registers int) Option {
+	return Option{func(o *options) { o.numbaGeometry, o.numbaRegisters = true, max(registers, 0) }}
+}
+
 // String lists the settings that are not the default.
 func (o options) String() string {
 	var s []string
@@ -51,6 +67,12 @@ func (o options) String() string {
 	}
 	if o.sharedBytes > 0 {
 		s = append(s, fmt.Sprintf("SharedBytes(%d)", o.sharedBytes))
+	}
+	if o.threadsPerBlock > 0 {
+		s = append(s, fmt.Sprintf("ThreadsPerBlock(%d)", o.threadsPerBlock))
+	}
+	if o.numbaGeometry {
+		s = append(s, fmt.Sprintf("NumbaGeometry(%d)", o.numbaRegisters))
 	}
 	return strings.Join(s, ", ")
 }

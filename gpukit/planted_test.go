@@ -82,6 +82,21 @@ var faults = []planted{
 	{"a negative shift count is let through", "internal/cpu/guard.go", "guards[true][t] = over(func(v T) bool { return v < 0 })", "guards[true][t] = over(func(v T) bool { return false && v < 0 })"},
 	{"the lowest failing worker is the last", "internal/cpu/guard.go", "place < m.worst.place", "place > m.worst.place"},
 
+	// Code for GPUs.
+	{"carried values of a GPU's loop are swapped through no third register", "internal/codegen/nvptx/emit.go", "for j := range todo[1:] {", "for j := range todo[:0] {"},
+	{"a branch jumps if its condition holds", "internal/codegen/nvptx/emit.go", "case quiet(els):\n\t\t\te.branch(p, true, c.end)", "case quiet(els):\n\t\t\te.branch(p, false, c.end)"},
+	{"a break on a GPU loses its value", "internal/codegen/nvptx/emit.go", "e.moves(c.results, in.Args)\n\t\t\te.jump(c.end)", "e.jump(c.end)"},
+	{"the next carried value is computed where the old one is still needed", "internal/codegen/nvptx/emit.go", "&& after[in.Carried[k]] <= i {", "&& after[in.Carried[k]] >= 0 {"},
+	{"min on a GPU is that of PTX", "internal/codegen/nvptx/emit.go", "return e.get(\"selp.\"+s, c, nan(t), r, e.get(\"setp.nan.\"+s, ptx.Pred, x, y))", "return r"},
+	{"the lowest integer divided by -1 is left to PTX", "internal/codegen/nvptx/emit.go", "(!constant || int64(y.Bits) == -1)", "(constant && int64(y.Bits) == -1)"},
+	{"NaN converts to what a GPU gives", "internal/codegen/nvptx/emit.go", "return e.get(\"selp.\"+bits(to), c, ptx.Int(0), r, e.get(\"setp.nan.\"+suffix(from), ptx.Pred, x, x))", "return r"},
+	{"the last worker is one too many", "internal/codegen/nvptx/kernel.go", "e.branch(e.get(\"setp.ge.u64\", ptx.Pred, e.worker, n), false, exit)", "e.branch(e.get(\"setp.gt.u64\", ptx.Pred, e.worker, n), false, exit)"},
+	{"an index check on a GPU lets the end through", "internal/codegen/nvptx/emit.go", "e.check(in, ir.IndexRange, e.get(\"setp.ge.u64\", ptx.Pred,", "e.check(in, ir.IndexRange, e.get(\"setp.gt.u64\", ptx.Pred,"},
+	{"code for one layout of an array is found again for another", "gpu_engine.go", "fmt.Fprintf(&key, \" m%d%v\", m, x)", "fmt.Fprintf(&key, \" m%d\", m)"},
+	{"loop dimensions are joined though an array has gaps", "gpu_engine.go", "st[keep[last]] != st[d]*n", "st[keep[last]] < st[d]*n"},
+	{"the last element of an array stays on the host", "gpu_launch.go", "return lo, hi - lo + 1", "return lo, max(hi-lo, 1)"},
+	{"what a launch reads and writes is not copied in", "gpu_launch.go", "return b.indexed || !b.written", "return !b.written"},
+
 	// Calls.
 	{"an argument that the result overlaps is not copied", "call.go", "if elementwise && a.array.offset == o.array.offset && shape.SameElements(", "if elementwise || shape.SameElements("},
 	{"arrays overlap only if they begin in the same place", "internal/shape/alias.go", "return (a.Offset-b.Offset)%g == 0", "return a.Offset == b.Offset"},
@@ -90,6 +105,10 @@ var faults = []planted{
 	{"a program is found again though a constant of it has changed", "program.go", "key := programKey{f.source.Key, d.options}", "key := programKey{strings.Map(func(r rune) rune {\n\t\tif r >= '0' && r <= '9' {\n\t\t\treturn '0'\n\t\t}\n\t\treturn r\n\t}, f.source.Key), d.options}"},
 	{"a function whose callee has changed is found again", "program.go", "if d, ok := u.scope.Lookup(u.name); !ok || d.Func != u.decl {\n\t\t\treturn false", "if d, ok := u.scope.Lookup(u.name); !ok || d.Func != u.decl {\n\t\t\treturn true"},
 }
+
+// notSuite are tests that look at the text of the house rather than at what it
+// computes.
+const notSuite = "TestNoFusing|TestImportPolicy|TestEveryExported|TestPlantable|Trace"
 
 var (
 	failedTest = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
@@ -158,8 +177,13 @@ func (p planted) find(t *testing.T, root string) (by string, took time.Duration,
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-failfast", "-timeout=10m", "-overlay", filepath.Join(dir, "overlay.json"), "./gpukit")
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-failfast", "-timeout=4m", "-skip", notSuite, "-overlay", filepath.Join(dir, "overlay.json"), "./gpukit")
 	cmd.Dir = filepath.Dir(root)
+	engines := "reference,cpu"
+	if strings.Contains(p.file, "nvptx") || strings.HasPrefix(p.file, "gpu_") {
+		engines = "reference,sim:quadro-k2000"
+	}
+	cmd.Env = append(os.Environ(), "ENGINES="+engines)
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	took = time.Since(start)

@@ -195,7 +195,8 @@ func compileError(name string, err error) error {
 // program returns the code of f for this device and its settings.
 func (d *Device) program(f *function) (*program, error) {
 	key := programKey{f.source.Key, d.options}
-	key.options.sharedBytes = 0 // the launch's, not the code's
+	o := &key.options
+	o.sharedBytes, o.threadsPerBlock, o.numbaGeometry, o.numbaRegisters = 0, 0, false, 0 // the launch's, not the code's
 	d.mu.Lock()
 	p := d.programs.programs[key]
 	if p == nil {
@@ -214,7 +215,7 @@ func (d *Device) program(f *function) (*program, error) {
 		if p.err = ir.Verify(p.ir); p.err == nil {
 			p.code, p.err = d.engine.compile(f.source.Func, p.ir, d.options)
 		}
-		if p.err != nil {
+		if p.err != nil && !errors.As(p.err, new(*CompileError)) {
 			p.err = fmt.Errorf("gpukit: internal error: %w", p.err)
 		}
 	})

@@ -19,10 +19,21 @@ const fan = 1024
 // are summed in the same way.
 func (a *Array) Sum() float64 {
 	a.must("Sum")
+	t := a.DType()
+	if t.ir().IsFloat() {
+		if b, ok := a.total("sumLines"); ok {
+			return ir.ToF64(b)
+		}
+	} else if b, ok := a.total("sumIntegerLines"); ok {
+		if t.ir().IsUnsigned() {
+			return float64(b)
+		}
+		return float64(int64(b))
+	}
+	a = a.local()
 	if a.Size() == 0 {
 		return 0
 	}
-	t := a.DType()
 	if !t.ir().IsFloat() {
 		if t.ir().IsUnsigned() {
 			return float64(a.wrapSum())
@@ -74,6 +85,14 @@ func (a *Array) Max() float64 { return a.extreme("Max", ir.OpMax) }
 
 func (a *Array) extreme(op string, o ir.Op) float64 {
 	a.must(op)
+	kernel := "minLines"
+	if o == ir.OpMax {
+		kernel = "maxLines"
+	}
+	if b, ok := a.total(kernel); ok {
+		return ir.ToF64(b)
+	}
+	a = a.local()
 	if a.Size() == 0 {
 		panic(&ShapeError{Op: op, Detail: fmt.Sprintf("an array of shape %s has no elements", shape.Format(a.shape))})
 	}
@@ -109,6 +128,7 @@ func (a *Array) extreme(op string, o ir.Op) float64 {
 // a *ShapeError on an empty array.
 func (a *Array) ArgMin() []int {
 	a.must("ArgMin")
+	a = a.local()
 	if a.Size() == 0 {
 		panic(&ShapeError{Op: "ArgMin", Detail: fmt.Sprintf("an array of shape %s has no elements", shape.Format(a.shape))})
 	}
@@ -163,6 +183,17 @@ func (a *Array) Reduce(axis int) *Array {
 	case !from.IsFloat():
 		t = Int64
 	}
+	kernel := "sumLines"
+	if t != Float64 {
+		kernel = "sumIntegerLines"
+	}
+	last := &Array{a.store, a.offset, append(without(a.shape, axis), a.shape[axis]), append(without(a.strides, axis), a.strides[axis])}
+	if r, ok := last.reduced(kernel, without(a.shape, axis)); ok {
+		deviceMemoryOf(r.store).t = t // int64 and uint64 are the same bits
+		return r
+	}
+	from := a
+	a = a.local()
 	rest := &Array{a.store, a.offset, without(a.shape, axis), without(a.strides, axis)}
 	out := makeStorage(t, rest.Size())
 	i := 0
@@ -175,7 +206,7 @@ func (a *Array) Reduce(axis int) *Array {
 		}
 		i++
 	})
-	return newArray(out, rest.shape)
+	return from.beside("Reduce", newArray(out, rest.shape))
 }
 
 func without(s []int, i int) []int {

@@ -30,6 +30,17 @@ func (a *Array) shown(n int) []int {
 	return s
 }
 
+// near is a where its elements are quickly read: what is on a device is fetched,
+// unless it is much more than what is shown.
+func (a *Array) near() *Array {
+	if a.store.len()*a.DType().Size() > nearBytes {
+		return a
+	}
+	return a.local()
+}
+
+const nearBytes = 1 << 20
+
 func (a *Array) element(k int) string {
 	b := a.store.bits(k)
 	if a.DType() == Float64 || a.DType() == Float32 {
@@ -53,6 +64,7 @@ func (a *Array) String() string {
 		return b.String()
 	}
 	b.WriteByte('\n')
+	a = a.near()
 	a.text(&b, 0, a.offset)
 	return b.String()
 }
@@ -86,7 +98,7 @@ func (a *Array) HTML() string {
 	if a == nil || a.unusable() != "" {
 		return "<pre>" + html.EscapeString(a.String()) + "</pre>"
 	}
-	sheet := a
+	sheet := a.near()
 	note := ""
 	for len(sheet.shape) > 2 && sheet.Size() > 0 {
 		note += "0, "

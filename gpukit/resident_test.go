@@ -7,7 +7,10 @@ import (
 )
 
 func TestPutEmptyFree(t *testing.T) {
-	d := MustOpen("cpu")
+	eachKind(t, putEmptyFree)
+}
+
+func putEmptyFree(t *testing.T, d *Device) {
 	host := []float64{1, 2, 3}
 	a := Must(d.Put(host))
 	host[0] = 9
@@ -48,7 +51,7 @@ func TestPutEmptyFree(t *testing.T) {
 
 	b := Must(d.Put([]int{1}))
 	d.Close()
-	shapeError(t, "after Close", func() { b.Item() }, "device cpu", "closed")
+	shapeError(t, "after Close", func() { b.Item() }, "device "+d.Name(), "closed")
 	if _, err := d.Put(1); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}

@@ -39,6 +39,8 @@ func ints[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](t D
 // copied, since their width is not fixed. It returns nil for other values.
 func storageOf(x any) storage {
 	switch d := x.(type) {
+	case storage: // of an operand that is not in host memory
+		return d
 	case []float64:
 		return &sliceOf[float64]{Float64, d, ir.FromF64, ir.ToF64}
 	case []float32:
@@ -152,12 +154,37 @@ func bitsOf(v reflect.Value) ir.Bits {
 	return ir.FromF64(v.Float())
 }
 
-// sliceBehind returns the Go slice behind s, or nil for a generator.
+// sliceBehind returns the Go slice behind s, or nil for what is not in host
+// memory.
 func sliceBehind(s storage) any {
 	if s, ok := s.(interface{ slice() any }); ok {
 		return s.slice()
 	}
 	return nil
+}
+
+// inMemory reports whether the elements of s are stored, here or on a GPU, so
+// that they can be written.
+func inMemory(s storage) bool { return sliceBehind(s) != nil || deviceMemoryOf(s) != nil }
+
+// extent is where the elements of a storage are, for comparisons: element 0 at
+// address first of a space. Memory of another space is other memory.
+type extent struct {
+	space any
+	first uint64
+	n     int
+}
+
+// extentOf gives the extent of a storage in memory; ok is false of any other.
+func extentOf(s storage) (e extent, ok bool) {
+	if m := deviceMemoryOf(s); m != nil {
+		return extent{m.gpu, uint64(m.block.ptr), m.n}, true
+	}
+	v := reflect.ValueOf(sliceBehind(s))
+	if !v.IsValid() {
+		return extent{}, false
+	}
+	return extent{v.Type(), uint64(v.Pointer()), v.Len()}, true
 }
 
 // generator is a float64 storage without memory: element k is computed.

@@ -15,7 +15,10 @@ import (
 // variants made by With, until StopTrace: every launch and every copy between
 // host and device, with its time. On "cpu" and "parallel" that is the launches,
 // and their measured times, without compiling; a launch that fails is recorded
-// too, one without workers is not. If a trace is running already, its records are
+// too, one without workers is not. On a GPU it is launches, copies and fills that
+// were carried out, on the clock of the device, which begins with the first of
+// them; what the self-check reads and the word that tells of a failing worker are
+// left out. If a trace is running already, its records are
 // dropped and a new one begins. Of a nil device it does nothing.
 func (d *Device) StartTrace() {
 	if d == nil || d.core == nil {
@@ -32,6 +35,9 @@ func (d *Device) StartTrace() {
 func (d *Device) StopTrace() *trace.Trace {
 	if d == nil || d.core == nil {
 		return &trace.Trace{Note: "Nothing was traced: " + d.usable("StopTrace").Error() + "."}
+	}
+	if d.gpu != nil && !d.closed.Load() {
+		d.gpu.sync() // what fails is the error of the call that it belongs to
 	}
 	r := d.recorder.Swap(nil)
 	if r == nil {

@@ -22,7 +22,8 @@ import (
 //
 // The error is a *CompileError if fn is outside the kernel language, an
 // *ArgumentError or *ShapeError if the arguments do not fit, a *WorkerError if
-// fn failed for an element, ErrInterrupted if the user pressed Stop.
+// fn failed for an element, a *DeviceError if a GPU could not do it,
+// ErrInterrupted if the user pressed Stop.
 func (d *Device) Vectorize(fn any, args ...any) (*Array, error) {
 	out, err := d.spreadAndRun("Vectorize", fn, nil, 1, args)
 	if err != nil {

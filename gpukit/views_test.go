@@ -195,10 +195,17 @@ func twoD(r *rand.Rand, t DType, m, n int) *Array {
 }
 
 func TestViewsAndDTypes(t *testing.T) {
+	eachKind(t, viewsAndDTypes)
+}
+
+func viewsAndDTypes(t *testing.T, d *Device) {
 	r := rand.New(rand.NewPCG(9, 10))
-	d := MustOpen("parallel")
+	rounds := 12
+	if d.gpu != nil {
+		rounds = 2 // many kernels
+	}
 	for dt, fns := range copiers {
-		for range 12 {
+		for range rounds {
 			m, n := []int{0, 1, 3, 33}[r.IntN(4)], []int{0, 1, 2, 40}[r.IntN(4)]
 			x := twoD(r, dt, m, n)
 			want := x.Float64s()

@@ -23,7 +23,9 @@ const (
 	ms = time.Millisecond
 )
 
-func at(x float64, unit time.Duration) time.Duration { return time.Duration(x*float64(unit) + 0.5) }
+func at(x float64, unit time.Duration) time.Duration {
+	return time.Duration(float64(x*float64(unit)) + 0.5)
+}
 
 // copyOf is a copy of a thread on the K2000.
 func copyOf(kind Kind, start, dur time.Duration, size int64) Record {

@@ -26,7 +26,7 @@ func fixtureInlines(x float64) float64 {
 func fixtureCalls(x []float64, n int) (float64, int) {
 	s := 0.0
 	for _, v := range x[:n] {
-		s += math.Sqrt(v) * fixtureTable[fixtureGreen]
+		s += float64(math.Sqrt(v) * fixtureTable[fixtureGreen])
 	}
 	return s, Len(uint(n))
 }

@@ -1,0 +1,336 @@
+package gpukit
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"reflect"
+	"runtime"
+	"sync"
+	"weak"
+
+	"gpunotes/gpukit/internal/driver"
+	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/shape"
+)
+
+// pool is the memory of a card that arrays and calls hold, or held: what is given
+// back is kept for the next of its size.
+type pool struct {
+	dev   driver.Device
+	exact bool // ask for what is needed, so that the device notices what lies behind
+	limit int  // keep no more than this, if not 0
+
+	mu     sync.Mutex
+	closed bool
+	free   map[int][]driver.Ptr // by size
+	kept   int                  // bytes of free
+	live   map[*block]weak.Pointer[deviceMemory]
+}
+
+// block is a part of a card's memory.
+type block struct {
+	ptr  driver.Ptr
+	size int // 0: no memory
+	held bool
+}
+
+// classOf is the size in which n bytes are asked for: steps of an eighth between
+// powers of two, so that sizes of arrays that change a little find each other's
+// memory; a whole number of 2 MiB pages of what is large.
+func classOf(n int) int {
+	const least, page = 512, 2 << 20
+	switch {
+	case n <= least:
+		return least
+	case n > 8*page:
+		return (n + page - 1) / page * page
+	}
+	step := 1 << (bits.Len(uint(n-1)) - 4)
+	return (n + step - 1) / step * step
+}
+
+// get gives n bytes, no memory for 0.
+func (p *pool) get(n int) (*block, error) {
+	if n == 0 {
+		return &block{}, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed
+	}
+	b := &block{size: n, held: true}
+	if !p.exact {
+		b.size = classOf(n)
+	}
+	if list := p.free[b.size]; len(list) > 0 {
+		b.ptr = list[len(list)-1]
+		p.free[b.size] = list[:len(list)-1]
+		p.kept -= b.size
+	} else {
+		var err error
+		if b.ptr, err = p.dev.Alloc(uint64(b.size)); err != nil {
+			return nil, err
+		}
+	}
+	if p.live == nil {
+		p.live = map[*block]weak.Pointer[deviceMemory]{}
+	}
+	p.live[b] = weak.Pointer[deviceMemory]{}
+	return b, nil
+}
+
+// put takes a block back; a second time it does nothing.
+func (p *pool) put(b *block) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.take(b)
+}
+
+func (p *pool) take(b *block) {
+	if b == nil || !b.held {
+		return
+	}
+	b.held = false
+	delete(p.live, b)
+	if p.closed {
+		return
+	}
+	if p.limit > 0 && p.kept+b.size > p.limit {
+		p.dev.Free(b.ptr)
+		return
+	}
+	p.kept += b.size
+	if p.free == nil {
+		p.free = map[int][]driver.Ptr{}
+	}
+	p.free[b.size] = append(p.free[b.size], b.ptr)
+}
+
+// reclaim gives the card what nobody holds.
+func (p *pool) reclaim() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for b, w := range p.live {
+		if w != (weak.Pointer[deviceMemory]{}) && w.Value() == nil {
+			p.take(b)
+		}
+	}
+	p.empty()
+}
+
+func (p *pool) empty() {
+	for _, list := range p.free {
+		for _, ptr := range list {
+			p.dev.Free(ptr)
+		}
+	}
+	p.free, p.kept = nil, 0
+}
+
+// close gives everything back, held or not: arrays cannot be used any more.
+func (p *pool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.empty()
+	for b := range p.live {
+		b.held = false
+		p.dev.Free(b.ptr)
+	}
+	p.live, p.closed = nil, true
+}
+
+// deviceMemory is the storage of arrays on a GPU. An array that nobody refers to
+// any more gives its block back when the garbage collector sees it.
+type deviceMemory struct {
+	gpu   *gpu
+	t     DType
+	n     int
+	block *block
+}
+
+// memory makes storage for n elements, contents undefined.
+func (g *gpu) memory(t DType, n int) (*deviceMemory, error) {
+	if size := float64(n) * float64(t.Size()); size > float64(g.info.Memory) {
+		return nil, &driver.Error{Call: "cuMemAlloc", Code: driver.OutOfMemory, Detail: fmt.Sprintf("%d elements of %v need %s, and the device has %s in all", n, t, bytes(size), bytes(float64(g.info.Memory)))}
+	}
+	b, err := g.alloc(n * t.Size())
+	if err != nil {
+		return nil, err
+	}
+	m := &deviceMemory{gpu: g, t: t, n: n, block: b}
+	if b.size > 0 {
+		g.pool.mu.Lock()
+		open := !g.pool.closed
+		if open {
+			g.pool.live[b] = weak.Make(m)
+		}
+		g.pool.mu.Unlock()
+		if !open {
+			return nil, ErrClosed
+		}
+		runtime.AddCleanup(m, func(b *block) { g.pool.put(b) }, b)
+	}
+	return m, nil
+}
+
+func (m *deviceMemory) dtype() DType { return m.t }
+func (m *deviceMemory) len() int     { return m.n }
+
+func (m *deviceMemory) at(k int) driver.Ptr { return m.block.ptr + driver.Ptr(k*m.t.Size()) }
+
+func (m *deviceMemory) bits(k int) ir.Bits { return m.load(k, false) }
+
+// load reads one element. What the card cannot give is a *ShapeError, as of an
+// array that was freed.
+func (m *deviceMemory) load(k int, hidden bool) ir.Bits {
+	var b [8]byte
+	x := b[:m.t.Size()]
+	defer m.gpu.lock()()
+	if err := m.gpu.copyOut(x, m.at(k), hidden); err != nil {
+		panic(&ShapeError{Detail: m.gpu.fault("At", err).Error()})
+	}
+	return decode(m.t, x)
+}
+
+func (m *deviceMemory) setBits(k int, b ir.Bits) {
+	var x [8]byte
+	binary.LittleEndian.PutUint64(x[:], b)
+	defer m.gpu.lock()()
+	if err := m.gpu.copyIn(m.at(k), x[:m.t.Size()]); err != nil {
+		panic(&ShapeError{Detail: m.gpu.fault("Set", err).Error()})
+	}
+}
+
+// decode is the element in the memory of a card.
+func decode(t DType, x []byte) ir.Bits {
+	var b [8]byte
+	copy(b[:], x)
+	u := binary.LittleEndian.Uint64(b[:])
+	switch t {
+	case Int8:
+		return ir.Bits(int8(u))
+	case Int16:
+		return ir.Bits(int16(u))
+	case Int32:
+		return ir.Bits(int32(u))
+	}
+	return u
+}
+
+// quiet is the memory of a card as gpukit's own checks read it: in no trace.
+type quiet struct{ *deviceMemory }
+
+func (q quiet) bits(k int) ir.Bits { return q.load(k, true) }
+
+// quietly is s for the reference evaluator.
+func quietly(s storage) storage {
+	if m := deviceMemoryOf(s); m != nil {
+		return quiet{m}
+	}
+	return s
+}
+
+// deviceMemoryOf is the memory on a GPU behind s, nil if it is elsewhere.
+func deviceMemoryOf(s storage) *deviceMemory {
+	switch x := s.(type) {
+	case *deviceMemory:
+		return x
+	case quiet:
+		return x.deviceMemory
+	case *resident:
+		return deviceMemoryOf(x.storage)
+	}
+	return nil
+}
+
+// download returns a in host memory, with the strides that it has, in one copy of
+// what it spans.
+func (m *deviceMemory) download(a *Array) *Array {
+	lo, hi, ok := shape.Span{Offset: a.offset, Shape: a.shape, Strides: a.strides}.Bounds()
+	if !ok {
+		return &Array{makeStorage(m.t, 0), 0, a.shape, a.strides}
+	}
+	out := makeStorage(m.t, hi-lo+1)
+	defer m.gpu.lock()()
+	b := m.gpu.stage(out.len() * m.t.Size())
+	if err := m.gpu.copyOut(b, m.at(lo), false); err != nil {
+		panic(&ShapeError{Detail: m.gpu.fault("Host", err).Error()})
+	}
+	unpack(sliceBehind(out), b)
+	return &Array{out, a.offset - lo, a.shape, a.strides}
+}
+
+// local returns a where its elements can be walked: a itself, or a copy of what
+// is on a GPU.
+func (a *Array) local() *Array {
+	if m := deviceMemoryOf(a.store); m != nil {
+		return m.download(a)
+	}
+	return a
+}
+
+// pack writes the elements of a slice as a card has them.
+func pack(dst []byte, slice any) {
+	if _, err := binary.Encode(dst, binary.LittleEndian, slice); err != nil {
+		panic("gpukit: internal error: " + err.Error())
+	}
+}
+
+// unpack fills a slice.
+func unpack(slice any, src []byte) {
+	if _, err := binary.Decode(src, binary.LittleEndian, slice); err != nil {
+		panic("gpukit: internal error: " + err.Error())
+	}
+}
+
+// part is elements lo to hi of a slice.
+func part(slice any, lo, hi int) any { return reflect.ValueOf(slice).Slice(lo, hi).Interface() }
+
+// upload makes the device's copy of the elements of a, in C order.
+func (g *gpu) upload(a *Array) (*Array, error) {
+	m, err := g.memory(a.DType(), a.Size())
+	if err != nil {
+		return nil, err
+	}
+	out := newArray(m, a.shape)
+	if a.Size() == 0 {
+		return out, nil
+	}
+	from := deviceMemoryOf(a.store)
+	if from != nil && from.gpu == g && a.contiguous() {
+		defer g.lock()()
+		err = g.copyWithin(m.block.ptr, from.at(a.offset), m.n*m.t.Size())
+	} else {
+		a = a.local()
+		data := sliceBehind(a.store)
+		if data == nil || !a.contiguous() {
+			a = a.copy()
+			data = sliceBehind(a.store)
+		}
+		defer g.lock()()
+		b := g.stage(m.n * m.t.Size())
+		pack(b, part(data, a.offset, a.offset+m.n))
+		err = g.copyIn(m.block.ptr, b)
+	}
+	if err != nil {
+		g.pool.put(m.block)
+		return nil, err
+	}
+	return out, nil
+}
+
+// empty makes an array of zeros.
+func (g *gpu) empty(t DType, dims []int) (*Array, error) {
+	m, err := g.memory(t, sizeOf("Empty", dims))
+	if err != nil {
+		return nil, err
+	}
+	defer g.lock()()
+	if err := g.zero(m.block.ptr, m.n*t.Size()); err != nil {
+		g.pool.put(m.block)
+		return nil, err
+	}
+	return newArray(m, dims), nil
+}
