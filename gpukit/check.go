@@ -297,8 +297,8 @@ func (c *call) selfCheck(d *Device) string {
 	k := &c.prog.checks
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if n := k.done[c.kind()]; n > 0 {
-		return fmt.Sprintf("%d workers of the first call agreed with the reference evaluator", n)
+	if k.done[c.kind()] > 0 { // how many depends on the machine, and plans do not
+		return "workers of the first call agreed with the reference evaluator"
 	}
 	return fmt.Sprintf("up to %d workers of the first call, within %v, against the reference evaluator", sampledWorkers, sampleTime)
 }
