@@ -43,7 +43,6 @@ var faults = []planted{
 	{"x + 0 is x for floats, though -0 + 0 is +0", "internal/ir/optimize.go", "if t := f.Types[args[0]]; !t.IsFloat() {", "if t := f.Types[args[0]]; t != Invalid {"},
 	{"x - 0.0 and x / 1 but 1 / x too is x", "internal/ir/optimize.go", "case OpDiv:\n\t\tif is(1, one) {\n\t\t\treturn args[0], true\n\t\t}", "case OpDiv:\n\t\tif is(1, one) {\n\t\t\treturn args[0], true\n\t\t}\n\t\tif is(0, one) {\n\t\t\treturn args[1], true\n\t\t}"},
 	{"select takes the wrong arm", "internal/ir/optimize.go", "s.op(OpSelect, cond, yields[0][i], yields[1][i])", "s.op(OpSelect, cond, yields[1][i], yields[0][i])"},
-	{"what is carried through a loop is thought not to change", "internal/ir/optimize.go", "if yielded.Op != OpYield || yielded.Args[i] == c {", "if yielded.Op != OpYield || yielded.Args[i] == c || i == 2 {"},
 	{"what a nested if computes is thought to be known behind it", "internal/ir/optimize.go", "for _, e := range s.scope[n:] {\n\t\tdelete(s.known, e)\n\t}", "for _, e := range s.scope[n:] {\n\t\tif e.op != OpConst {\n\t\t\tdelete(s.known, e)\n\t\t}\n\t}"},
 	{"a carried value that is hoisted counts as fixed", "internal/ir/optimize.go", "if y := in.Regions[0].Terminator(); y.Op == OpYield && y.Args[i] != c {\n\t\t\tinside[c] = true", "if y := in.Regions[0].Terminator(); y.Op == OpYield && y.Args[i] != c {\n\t\t\tinside[c] = i > 0"},
 	{"a break has one level less after an if was spliced", "internal/ir/optimize.go", "if s.nest[i].new {\n\t\t\tn++\n\t\t}", "if s.nest[i].new || i == 2 {\n\t\t\tn++\n\t\t}"},
@@ -177,7 +176,7 @@ func (p planted) find(t *testing.T, root string) (by string, took time.Duration,
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-failfast", "-timeout=4m", "-skip", notSuite, "-overlay", filepath.Join(dir, "overlay.json"), "./gpukit")
+	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-failfast", "-timeout=3m", "-skip", notSuite, "-overlay", filepath.Join(dir, "overlay.json"), "./gpukit")
 	cmd.Dir = filepath.Dir(root)
 	engines := "reference,cpu"
 	if strings.Contains(p.file, "nvptx") || strings.HasPrefix(p.file, "gpu_") {
