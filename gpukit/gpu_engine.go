@@ -39,7 +39,7 @@ type variant struct {
 }
 
 func (e gpuEngine) compile(source, optimised *ir.Func, o options) (executable, error) {
-	f := ir.Optimize(ir.Expand(ir.Narrow(optimised, o.fastMath), func(fn ir.MathFn) (*ir.Func, int) {
+	f := ir.Optimize(ir.Expand(optimised, func(fn ir.MathFn) (*ir.Func, int) {
 		if nvptx.Native(fn) {
 			return nil, 0
 		}

@@ -239,6 +239,10 @@ var rules = []rule{
 				c.gives(float32(ir.ToF64(wide)), p.narrow, x)
 			}
 		}
+		p, err := c.d.Explain(nSin32, float32(1))
+		if err != nil || !strings.Contains(p.IR, "math.Sin.f32") {
+			c.Errorf("the form for float32 is not in use: %v\n%v", err, p)
+		}
 	}},
 	{9, func(c *ruleCheck) {
 		x := make([]int32, 5000)

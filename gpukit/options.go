@@ -23,8 +23,9 @@ type options struct {
 	numbaRegisters    int
 }
 
-// FastMath allows results that differ in the last bits where that is faster. It
-// allows, it does not demand: a device without a faster way gives the same bits.
+// FastMath allows results that differ in the last bits where that is faster:
+// float32(math.F(float64(x), float64(y))) of Pow, Atan2 and Hypot takes forms for
+// float32. It allows, it does not demand: the rest gives the same bits.
 func FastMath() Option { return Option{func(o *options) { o.fastMath = true }} }
 
 // Unchecked leaves out the checks of indices. An index out of range is then an

@@ -208,7 +208,7 @@ func (d *Device) program(f *function) (*program, error) {
 	}
 	d.mu.Unlock()
 	p.once.Do(func() {
-		p.ir = ir.Optimize(f.source.Func)
+		p.ir = ir.Narrow(ir.Optimize(f.source.Func), d.options.fastMath)
 		if d.options.unchecked {
 			ir.DropBounds(p.ir)
 		}

@@ -63,7 +63,7 @@ func (r *row) bessel(from float64) *row {
 func (r *row) ordered() *row {
 	r.orders, r.slow = true, true
 	r.widen = func(n float64) float64 { return 1 + math.Abs(n)/8 }
-	r.note = "times 1 + |n|/8; " + r.note
+	r.note = "times 1 + abs(n)/8; " + r.note
 	return r
 }
 
@@ -120,7 +120,7 @@ var rows = []*row{
 	ofOne("Erfcinv", "erfcinv", 1.8, libm.Erfcinv, math.Erfcinv, erfcinvRange, 0.15, 1.85, 1, 2, 0, 0.5, 1.5).inverse(),
 
 	ofOne("Gamma", "gamma", 2, libm.Gamma, math.Gamma, gammaRange, 171.61447887182297, 171.6243769563027, -170.5, -177.5, -184.5, 1, 2, 3, 33, -33, 143, 1e-308, 5.6e-309, -5.6e-309, 1.4616321449683623, -0.5),
-	ofOne("Lgamma.lgamma", "lgamma", 5, lgamma(libm.Lgamma), lgamma(math.Lgamma), lgammaRange, 1, 2, 1.4616321449683623, -2.4570247382208006, -2.7476826467274127, -3.1435808883499798, 7, 8, 0x1p-70, 0x1p58, 2.556348159195167e305).below(0, 0.5, "below 0, of max(|f|, 1/2)"),
+	ofOne("Lgamma.lgamma", "lgamma", 5, lgamma(libm.Lgamma), lgamma(math.Lgamma), lgammaRange, 1, 2, 1.4616321449683623, -2.4570247382208006, -2.7476826467274127, -3.1435808883499798, 7, 8, 0x1p-70, 0x1p58, 2.556348159195167e305).below(0, 0.5, "below 0, of the greater of abs(f) and 1/2"),
 	ofOne("J0", "j0", 3, libm.J0, math.J0, besselRange, 2.404825557695773, 5.520078110286311, 2, 4, 8, 25, 45, 0x1p-13, 0x1p129).bessel(1),
 	ofOne("J1", "j1", 3, libm.J1, math.J1, besselRange, 3.8317059702075125, 7.015586669815619, 2, 4, 8, 25, 45, 0x1p-27, 0x1p129).bessel(3),
 	ofOne("Y0", "y0", 3, libm.Y0, math.Y0, besselPositive, 0.8935769662791675, 3.957678419314858, 2, 4, 8, 25, 45, 0x1p-27, 0x1p129).bessel(0.5),
