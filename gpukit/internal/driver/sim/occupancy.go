@@ -1,7 +1,5 @@
 package sim
 
-import "fmt"
-
 // Occupancy says how many blocks of a kernel a multiprocessor holds at a time.
 type Occupancy struct {
 	Blocks   int     // per multiprocessor; 0 where a block does not fit at all
@@ -72,30 +70,6 @@ func (c *Card) LargestBlock(registers, shared, limit int) (threads, blocks int) 
 		}
 	}
 	return threads, blocks
-}
-
-// NumbaThreadsPerBlock is the block size that numba before 0.40 chose for a kernel with this many registers per thread
-// and bytes of shared memory per block on compute capability cc, e.g. 52 for 5.2: of the multiples of 32 with the
-// highest occupancy the smallest. cc is that of a card here; anything else, or a kernel that fits nowhere, is an error.
-// Source of the rule: numba 0.38.1, AutoTuner.
-func NumbaThreadsPerBlock(cc, registers, shared int) (int, error) {
-	for _, name := range cardNames {
-		c := allCards()[name]
-		if c.SM() != cc {
-			continue
-		}
-		best, threads := 0, 0
-		for t := c.WarpSize; t <= c.MaxThreads(registers); t += c.WarpSize {
-			if w := c.Occupancy(t, registers, shared).Warps; w > best {
-				best, threads = w, t
-			}
-		}
-		if threads == 0 {
-			return 0, fmt.Errorf("no block with %d registers per thread and %d bytes of shared memory fits compute capability %d.%d", registers, shared, cc/10, cc%10)
-		}
-		return threads, nil
-	}
-	return 0, fmt.Errorf("no limits are known for compute capability %d.%d", cc/10, cc%10)
 }
 
 // roundUp rounds n up to a multiple of unit.

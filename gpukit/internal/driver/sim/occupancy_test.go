@@ -1,49 +1,8 @@
 package sim
 
 import (
-	"strings"
 	"testing"
 )
-
-// Published results of the rule of numba 0.38.1, by its own autotuner.
-func TestNumbaThreadsPerBlock(t *testing.T) {
-	for _, c := range []struct {
-		cc, threads int
-		registers   []int
-	}{
-		{30, 128, []int{10, 13, 16, 24, 32, 48}},
-		{30, 96, []int{33, 40}},
-		{30, 64, []int{63}},
-		{52, 64, []int{10, 16, 24, 32, 33, 40, 48}},
-		{52, 32, []int{63, 64, 100, 255}},
-		{61, 64, []int{10, 16, 24, 32, 33, 40, 48}},
-		{61, 32, []int{63, 64, 100, 255}},
-	} {
-		for _, r := range c.registers {
-			got, err := NumbaThreadsPerBlock(c.cc, r, 0)
-			if err != nil || got != c.threads {
-				t.Errorf("cc %d, %d registers: %d threads, %v; want %d", c.cc, r, got, err, c.threads)
-			}
-		}
-	}
-	// Grids of the threads' kernels: ceil(n / threads).
-	for _, c := range []struct{ cc, registers, n, blocks int }{
-		{30, 63, 1, 1}, {30, 63, 100, 2}, {30, 63, 4000, 63}, {30, 13, 2000000, 15625}, {52, 40, 1, 1},
-	} {
-		tpb, _ := NumbaThreadsPerBlock(c.cc, c.registers, 0)
-		if got := (c.n + tpb - 1) / tpb; got != c.blocks {
-			t.Errorf("cc %d, %d registers, n = %d: %d blocks of %d, want %d", c.cc, c.registers, c.n, got, tpb, c.blocks)
-		}
-	}
-	for _, c := range []struct {
-		cc, registers, shared int
-		want                  string
-	}{{30, 64, 0, "64 registers"}, {52, 256, 0, "256 registers"}, {30, 10, 49153, "49153 bytes"}, {35, 10, 0, "3.5"}} {
-		if n, err := NumbaThreadsPerBlock(c.cc, c.registers, c.shared); err == nil || n != 0 || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("cc %d, %d registers, %d shared: %d, %v", c.cc, c.registers, c.shared, n, err)
-		}
-	}
-}
 
 // Where the occupancy is best, by threads per block.
 func TestOccupancyBest(t *testing.T) {
