@@ -389,7 +389,7 @@ func yEdge(x float64) float64 {
 }
 
 // Y1 is the Bessel function of the second kind of order 1, within 3 ulp of the
-// larger of its value and its envelope; near its zeros up to 8 it
+// larger of its value and its envelope; near its zeros from 2 to 8 it
 // keeps its relative accuracy.
 //
 //	Y1(+Inf) = 0
@@ -442,7 +442,7 @@ func besselFar(n int, x float64) bool {
 	return float64(n)*float64(n) < x*0x1p-60
 }
 
-// maxBesselSteps bounds the recurrences, to a few seconds.
+// maxBesselSteps bounds the recurrences: as many take some ten seconds.
 const maxBesselSteps = 1 << 30
 
 // Jn is the Bessel function of the first kind of order n: within 4 + |n|/2 ulp of the
@@ -469,7 +469,7 @@ func Jn(n int, x float64) float64 {
 	if n < 0 {
 		n = -n
 		if n < 0 {
-			n = math.MaxInt64
+			n = math.MaxInt64 - 3 // of the same remainder by 4
 		}
 	}
 	y := 0.0
@@ -583,7 +583,7 @@ func Yn(n int, x float64) float64 {
 	if n < 0 {
 		n = -n
 		if n < 0 {
-			n = math.MaxInt64
+			n = math.MaxInt64 - 3 // of the same remainder by 4
 		}
 	}
 	y := 0.0

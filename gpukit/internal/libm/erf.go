@@ -110,7 +110,7 @@ func Erf(x float64) float64 {
 	return math.Copysign(s+(((1-s)-h)-l), x)
 }
 
-// Erfc is 1 - erf(x), within 0.85 ulp, subnormal results included.
+// Erfc is 1 - erf(x), within 0.9 ulp, subnormal results included.
 //
 //	Erfc(+Inf) = 0
 //	Erfc(-Inf) = 2

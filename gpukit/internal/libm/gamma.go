@@ -118,7 +118,7 @@ func gammaReflected(a float64) (h, l float64, k int) {
 	return quotient(piHi, piLo, b, math.FMA(d, g, -b)+math.FMA(d, gl, float64(dl*g)), -k)
 }
 
-// Gamma is the gamma function of x, within 2 ulp; factorials that are float64s are
+// Gamma is the gamma function of x, within 2.1 ulp; factorials that are float64s are
 // exact.
 //
 //	Gamma(+Inf) = +Inf

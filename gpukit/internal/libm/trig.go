@@ -396,11 +396,12 @@ func Atan2(y, x float64) float64 {
 	i := 1 / d
 	n = float64(n * s)
 	q := float64(n * i)
-	f := math.FMA(-q, d, n) + (float64(s*nl) - float64(q*dl))
+	f := float64((math.FMA(-q, d, n) + (float64(s*nl) - float64(q*dl))) * i)
 	h := float64(c * (halfPi1 / 2))
 	w := h + q
 	z := float64(q * q)
-	r := w + (((h - w) + q) + math.FMA(float64(q*z), atanPoly(z), float64(f*i)+float64(c*(halfPi2/2))))
+	f -= float64(f * z) // the derivative of atan
+	r := w + (((h - w) + q) + math.FMA(float64(q*z), atanPoly(z), f+float64(c*(halfPi2/2))))
 	return math.Float64frombits(math.Float64bits(r) | math.Float64bits(y)&(1<<63))
 }
 

@@ -230,7 +230,7 @@ func (t truth) off(y, floor float64) float64 {
 			return math.Inf(1)
 		}
 		if math.Abs(t.rounded) == math.MaxFloat64 {
-			return max(0, 1-math.Abs(t.rest))
+			return max(0, 1-math.Copysign(t.rest, t.rest*t.rounded))
 		}
 		return math.Inf(1)
 	}
@@ -350,10 +350,11 @@ Written by ` + "`make accuracy`" + ` from the bounds in accuracy/table.go and fr
 
 The error is the distance from the true value in ulp, the distance of neighbouring float64 numbers at the true value
 (2^-1074 below the normal range). A correctly rounded result is off by at most 0.5. "Exact" functions are the same as
-package math's everywhere, and so is every function where an argument is zero, infinite or NaN. The points are the same
-in every run: exponents uniform over all of float64, typical ranges uniformly, and neighbourhoods of thresholds, zeros and
-extrema; for angles also float64 numbers next to multiples of pi/2 up to 10^6 and, for every exponent, those that come
-closest. The last column is package math of Go on the same points ("wrong" is a NaN, an infinity or a sign that should not be).
+package math's on all points (but Ldexp, of exponents next to the ends of int, where package math's wraps around), and so
+is every function where an argument is zero, infinite or NaN. The points are the same in every run: exponents uniform over
+the function's range, typical ranges uniformly, and neighbourhoods of thresholds, zeros and extrema; for angles also
+float64 numbers next to the first 10^6 multiples of pi/2 and, for every exponent, those that come closest. "Measured" is
+the greatest error seen, in units of the scale that stands in parentheses, not a bound. The last column is package math of Go on the same points ("wrong" is a NaN, an infinity or a sign that should not be).
 
 | function | claimed | measured | at | points | Go |
 |---|---|---|---|---|---|

@@ -154,6 +154,13 @@ func between(lo, hi float64) func(r *rand.Rand) float64 {
 	return func(r *rand.Rand) float64 { return lo + float64((hi-lo)*r.Float64()) }
 }
 
+// nearTanPi8 are pairs whose quotient is a little above the tangent of pi/8, up to
+// which package libm divides them as they are.
+func nearTanPi8(r *rand.Rand) (y, x float64) {
+	x = math.Ldexp(1+r.Float64(), r.IntN(21)-10)
+	return float64(x*(math.Sqrt2-1)) * (1 + math.Ldexp(r.Float64(), -r.IntN(30))), x
+}
+
 func integers(lo, hi int) func(r *rand.Rand) float64 {
 	return func(r *rand.Rand) float64 { return float64(lo + r.IntN(hi-lo+1)) }
 }
