@@ -42,7 +42,7 @@ help:
 	@echo 'make accuracy          measure libm against MPFR, write $(LIBM)/ACCURACY.md (minutes; ACCURACY_RUN='^J': only these)'
 	@echo 'make test-float32      float32 functions on all 2^32 numbers (minutes each; FLOAT32=Sin: only this one)'
 	@echo 'make fuzz              random functions on every engine against the Go compiler (FUZZ=50: 50 times as many as make test; SEED=7)'
-	@echo 'make planted           deliberate faults that the tests must find (PLANTED=text: only those whose description has it)'
+	@echo 'make planted           deliberate faults that the tests must find (PLANTED=regexp: only those whose description it matches)'
 	@echo 'make bench             benchmarks'
 	@echo 'make clean             remove .venv and build outputs'
 

@@ -119,6 +119,14 @@ func threadUses(p *frontend.Program) string {
 	return strings.Join(uses, ", ")
 }
 
+// opened names the device of an array that is not on d.
+func opened(home *core, d *Device) string {
+	if home.name == d.name {
+		return fmt.Sprintf("another opening of %q", home.name)
+	}
+	return fmt.Sprintf("opened as %q", home.name)
+}
+
 // place checks where an array lives.
 func (c *call) place(d *Device, pos int, name string, a *Array) error {
 	home := a.home()
@@ -126,7 +134,7 @@ func (c *call) place(d *Device, pos int, name string, a *Array) error {
 		return nil
 	}
 	if home != d.core {
-		return c.refuseArg(pos, name, "pass it as .Host(), or Put it there", "the array is on another device (opened as %q), the call on %s", home.name, d.name)
+		return c.refuseArg(pos, name, "pass it as .Host(), or Put it there", "the array is on another device (%s), the call on %s", opened(home, d), d.name)
 	}
 	c.resident = true
 	return nil
@@ -656,7 +664,7 @@ func (c *call) bind(d *Device) cpu.Launch {
 		In:         make([]cpu.Operand, 0, len(f.Params)),
 		Goroutines: d.workers(),
 		Cancelled:  d.cancelled(),
-		Print:      printLine,
+		Print:      d.printLine,
 		Group:      c.block.X * c.block.Y * c.block.Z,
 	}
 	for _, m := range c.prog.ir.Mems {
@@ -799,6 +807,9 @@ func (d *Device) run(c *call) (err error) {
 
 // runMade runs the call, whose results are made.
 func (d *Device) runMade(c *call) error {
+	running.Add(1)
+	defer running.Add(-1)
+	begun.Add(1)
 	check, err := c.sampleFirst(d)
 	if err != nil {
 		return err
@@ -856,4 +867,11 @@ func (c *call) arguments(args []ir.Bits) (list []string) {
 	return list
 }
 
-func printLine(line string) { fmt.Println(line) }
+// printLine shows what a worker printed.
+func (d *Device) printLine(line string) {
+	if d.printed != nil {
+		d.printed(line)
+		return
+	}
+	fmt.Println(line)
+}

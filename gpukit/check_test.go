@@ -3,11 +3,16 @@ package gpukit
 import (
 	"errors"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"gpunotes/gpukit/internal/ir"
 	"gpunotes/gpukit/simt"
 )
+
+// A machine that is busy must not leave the tests without a check.
+func init() { sampleTime = time.Second }
 
 // lying runs like the portable engine and then changes what it computed.
 type lying struct{ lie func(c *call) }
@@ -152,6 +157,49 @@ func TestSelfCheckInPlace(t *testing.T) {
 		if got, want := x.At(999), 2.5; got != want {
 			t.Errorf("last element %v, want %v", got, want)
 		}
+	})
+}
+
+func accumulates(x, out []float64) {
+	for i := range x {
+		out[i] += x[i]
+	}
+}
+
+func increments(x []float64) {
+	if i := simt.Grid1(); i < len(x) {
+		x[i]++
+	}
+}
+
+// TestSelfCheckOfZeros has results whose memory was something else before.
+func TestSelfCheckOfZeros(t *testing.T) {
+	eachEngine(t, func(t *testing.T, d *Device) {
+		old, x := Must(d.Put([]float64{50, 60, 70, 80})), Must(d.Put([]float64{1, 2, 3, 4}))
+		old.Free()
+		z, err := d.GUVectorize(accumulates, "(n)->(n)", x)
+		if err != nil || z.Sum() != 10 {
+			t.Errorf("%v, %v", z, err)
+		}
+	})
+}
+
+// TestSelfCheckAmongOthers has calls that write to one array at the same time,
+// which is their users' race and not a fault of the code.
+func TestSelfCheckAmongOthers(t *testing.T) {
+	eachKind(t, func(t *testing.T, d *Device) {
+		x := Must(d.Put(make([]float64, 64)))
+		var wg sync.WaitGroup
+		for range 16 {
+			wg.Go(func() {
+				for range 20 {
+					if err := d.Launch(increments, Blocks(1), Threads(64), x); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
 	})
 }
 

@@ -168,6 +168,7 @@ var conformance = []any{
 	sq, dist, mandelbrot, gcd, isPrime, grade, search, wrap8, bitmix, mixed, fahrenheit, newton, useParts,
 	simt.UniformFloat64, bits.OnesCount64, bits.RotateLeft32,
 	math.Sin, math.Atan2, math.Sqrt, math.Pow, math.Float64bits, math.IsNaN, math.Max, math.Hypot,
+	cRotated, cSwapped,
 }
 
 // meanings are the oracles of the functions that use libm in a kernel and package
@@ -207,6 +208,29 @@ func inputs(r *rand.Rand, t reflect.Type, n int) reflect.Value {
 		}
 	}
 	return s
+}
+
+// Carried values of a loop that change places.
+
+func cRotated(x float64, n uint8) float64 {
+	a, b, c := x, 2.0, 3.0
+	for i := uint8(0); i < n%7; i++ {
+		a, b, c = b, c, a
+	}
+	return float64(a*100) + float64(b*10) + c
+}
+
+func cSwapped(x, y int32, n uint8) int32 {
+	p, q := x > y, x < 0
+	for n > 3 {
+		x, y = y, x
+		p, q = q, p
+		n -= 3
+	}
+	if p {
+		return x
+	}
+	return x*3 - y
 }
 
 func TestVectorizeMatchesNativeGo(t *testing.T) {
@@ -316,4 +340,61 @@ func randomView(r *rand.Rand, dims []int) *Array {
 		}
 		return FromFlat(x, d...)
 	}
+}
+
+// warpsAfterSomeLeft has threads return before the others shuffle and vote.
+func warpsAfterSomeLeft(leave int, x, down, up []int64, all, any []bool, ballot []uint32) {
+	i := simt.ThreadIdx().X
+	if i%leave == 1 {
+		return
+	}
+	down[i] = simt.ShuffleDownInt64(x[i], 1)
+	up[i] = simt.ShuffleInt64(x[i], 2)
+	all[i] = simt.All(x[i] > 20)
+	any[i] = simt.Any(x[i] > 60)
+	ballot[i] = simt.Ballot(x[i] > 20)
+}
+
+// TestWarpsAfterSomeLeft: who has returned has no vote and no value, whatever place
+// the others have then.
+func TestWarpsAfterSomeLeft(t *testing.T) {
+	const n = 80
+	eachEngine(t, func(t *testing.T, d *Device) {
+		for _, leave := range []int{2, 3, 5, 7, 1000} {
+			x, down, up := make([]int64, n), make([]int64, n), make([]int64, n)
+			all, any, ballot := make([]bool, n), make([]bool, n), make([]uint32, n)
+			for i := range x {
+				x[i] = int64(i)
+			}
+			if err := d.Launch(warpsAfterSomeLeft, Blocks(1), Threads(n), leave, x, down, up, all, any, ballot); err != nil {
+				t.Fatal(err)
+			}
+			here := func(i int) bool { return i < n && i%leave != 1 }
+			for i := range n {
+				if !here(i) {
+					continue
+				}
+				first := i / 32 * 32
+				wantDown, wantUp, wantAll, wantAny, wantBallot := x[i], x[i], true, false, uint32(0)
+				if i%32 < 31 && here(i+1) {
+					wantDown = x[i+1]
+				}
+				if here(first + 2) {
+					wantUp = x[first+2]
+				}
+				for lane := range 32 {
+					if k := first + lane; here(k) {
+						wantAll = wantAll && k > 20
+						wantAny = wantAny || k > 60
+						if k > 20 {
+							wantBallot |= 1 << lane
+						}
+					}
+				}
+				if down[i] != wantDown || up[i] != wantUp || all[i] != wantAll || any[i] != wantAny || ballot[i] != wantBallot {
+					t.Fatalf("every %dth left, thread %d has %d, %d, %v, %v, %b, want %d, %d, %v, %v, %b", leave, i, down[i], up[i], all[i], any[i], ballot[i], wantDown, wantUp, wantAll, wantAny, wantBallot)
+				}
+			}
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package gpukit
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"runtime"
@@ -28,6 +29,7 @@ type core struct {
 	mu         sync.Mutex
 	programs   programCache
 	recorder   atomic.Pointer[recording] // of the trace that is running
+	printed    func(line string)         // takes what workers print instead of standard output, if not nil
 }
 
 // DeviceInfo describes a device that Open accepts.
@@ -151,6 +153,15 @@ func (d *Device) usable(op string) error {
 		return fmt.Errorf("gpukit.%s: %w", op, ErrClosed)
 	}
 	return nil
+}
+
+// orClosed is err, or ErrClosed where err may only say that the device was closed
+// meanwhile.
+func (d *Device) orClosed(op string, err error) error {
+	if err != nil && d != nil && d.core != nil && d.closed.Load() && (errors.As(err, new(*DeviceError)) || errors.As(err, new(*ArgumentError)) || errors.As(err, new(*ShapeError))) {
+		return fmt.Errorf("gpukit.%s: %w", op, ErrClosed)
+	}
+	return err
 }
 
 func (d *Device) workers() int {

@@ -53,7 +53,7 @@
 //  2. +, -, *, /, math.Sqrt and math.FMA of float64, and the operators of float32,
 //     are IEEE 754, rounded to nearest even, subnormal numbers included.
 //  3. x*y+z is never fused, whatever the processor; math.FMA alone is.
-//  4. All NaNs are one: math.Float64bits of a NaN is 0x7FF8000000000001 and
+//  4. All NaNs are one, whatever bits an array holds for them: math.Float64bits of a NaN is 0x7FF8000000000001 and
 //     math.Float32bits is 0x7FC00000, its sign is positive, and math.Copysign takes
 //     it as positive.
 //  5. The built-in min and max are NaN if an operand is, and -0 is below +0.
@@ -81,6 +81,9 @@
 // *ShapeError, *WorkerError, *DeviceError, ErrInterrupted, ErrClosed, or a plain
 // error when the source of a function cannot be found. Constructors, views and other methods of
 // arrays panic with a *ShapeError, as gonum's mat does, so that calls chain.
+//
+// A call ends early with ErrInterrupted when the user presses Stop in a notebook, and
+// with ErrClosed when another goroutine closes the device.
 //
 // Integer division by zero, shifts by a negative count and indices out of range
 // are a *WorkerError that names the lowest element or thread where it happened.

@@ -28,6 +28,7 @@ type Plan struct {
 	Registers  int            // of a thread, on a GPU
 	HtoD       int            // bytes that the call copies to a GPU
 	DtoH       int            // and back
+	Note       string         // what makes the call slow, and the remedy; "" if gpukit sees nothing
 	SelfCheck  string         // what is compared with the reference evaluator, or why nothing is
 	IR         string         // the function in the intermediate representation, optimised
 	Code       string         // what the engine executes
@@ -74,8 +75,28 @@ func (d *Device) explainSpread(op string, fn any, layout *string, args []any) (*
 	p, err := d.plan(c)
 	if err == nil && layout != nil {
 		p.Layout = *layout
+		p.Note = c.lonely(p.Workers)
 	}
 	return p, err
+}
+
+// manyElements is how many elements are too many for one worker.
+const manyElements = 1024
+
+// lonely says that a gufunc has one worker for many elements.
+func (c *call) lonely(workers int) string {
+	most := 0
+	for _, list := range [][]bound{c.args, c.outs} {
+		for i := range list {
+			if n, ok := shape.Size(list[i].core); ok && list[i].indexed {
+				most = max(most, n)
+			}
+		}
+	}
+	if workers != 1 || most < manyElements {
+		return ""
+	}
+	return fmt.Sprintf("1 worker for %d elements: use Vectorize for a function of numbers, or move a dimension out of the layout", most)
 }
 
 // plan describes a call that is ready to run.
@@ -215,6 +236,9 @@ func (p *Plan) rows() [][2]string {
 	if p.onGPU {
 		r = append(r, [2]string{"registers", fmt.Sprintf("%d a thread", p.Registers)},
 			[2]string{"copies", fmt.Sprintf("%s to the device, %s back", bytes(p.HtoD), bytes(p.DtoH))})
+	}
+	if p.Note != "" {
+		r = append(r, [2]string{"note", p.Note})
 	}
 	return append(r, [2]string{"memory", fmt.Sprintf("%s read, %s written", bytes(p.BytesIn), bytes(p.BytesOut))},
 		[2]string{"self-check", p.SelfCheck})

@@ -103,7 +103,11 @@ func (f *batched) random(r *rand.Rand, n int) {
 // meet, on every engine with the first one, which is the reference evaluator.
 func randomKernel(t *testing.T, seed, i uint64) *ir.Func {
 	r := rand.New(rand.NewPCG(seed, i+1<<32))
-	f := irtest.Random(r, fmt.Sprint("k", i), irtest.Options{Memory: true, Threads: i%2 == 0, Faults: i%3 == 0, Without: []ir.Op{ir.OpPrint}})
+	o := irtest.Options{Memory: true, Threads: i%2 == 0, Faults: i%3 == 0}
+	if o.Threads { // these have enough else to do
+		o.Without = []ir.Op{ir.OpPrint}
+	}
+	f := irtest.Random(r, fmt.Sprint("k", i), o)
 	if err := ir.Verify(f); err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +118,12 @@ func randomKernel(t *testing.T, seed, i uint64) *ir.Func {
 	}
 	fn, args := launchable(f, in)
 	var want []*Array
+	var wantLines []string
 	var failed error
 	for e := range engines {
 		d := engines[e].open()
+		var lines []string
+		d.printed = func(s string) { lines = append(lines, s) }
 		var copies []*Array
 		in := slices.Clone(args)
 		for k, x := range in {
@@ -132,15 +139,19 @@ func randomKernel(t *testing.T, seed, i uint64) *ir.Func {
 		dynamic := 8 * group
 		err := d.With(SharedBytes(dynamic)).Launch(fn, Blocks(blocks), Threads(group), in...)
 		d.Close()
+		slices.Sort(lines) // the reference does not put them in the order of workers
 		switch {
 		case e == 0:
-			want, failed = copies, err
+			want, wantLines, failed = copies, lines, err
 			continue
 		case fmt.Sprint(err) != fmt.Sprint(failed):
 			t.Errorf("SEED=%d, kernel %d on %s: error %v, want %v", seed, i, engines[e].name, err, failed)
 			return f
 		case err != nil:
 			continue
+		case !slices.Equal(lines, wantLines):
+			t.Errorf("SEED=%d, kernel %d on %s: it prints %q, want %q", seed, i, engines[e].name, lines, wantLines)
+			return f
 		}
 		for k, a := range copies {
 			for j := range a.Size() {
@@ -342,7 +353,7 @@ func table() []string {
 	for _, op := range []ir.Op{ir.OpIf, ir.OpLoop, ir.OpCall} {
 		add(everywhere, "%v", op)
 	}
-	for _, op := range []ir.Op{ir.OpBarrier, ir.OpWarpBarrier, ir.OpBounds, ir.OpSliceBounds, ir.OpClear} {
+	for _, op := range []ir.Op{ir.OpBarrier, ir.OpWarpBarrier, ir.OpBounds, ir.OpSliceBounds, ir.OpClear, ir.OpPrint} {
 		add(anywhere, "%v", op)
 	}
 	return all

@@ -51,39 +51,10 @@ func (e gpuEngine) compile(source, optimised *ir.Func, o options) (executable, e
 	if err := ir.Verify(f); err != nil {
 		return nil, err
 	}
-	if err := notOnGPUs(f); err != nil {
-		return nil, err
-	}
 	if len(f.Params) != len(source.Params) {
 		return nil, fmt.Errorf("%s has %d parameters, and %d when optimised", f.Name, len(source.Params), len(f.Params))
 	}
 	return &gpuCode{gpu: e.gpu, f: f, variants: map[string]*variant{}}, nil
-}
-
-// notOnGPUs refuses what has no device code, each with its first place.
-func notOnGPUs(f *ir.Func) error {
-	e := &CompileError{Func: f.Name}
-	known := map[string]bool{}
-	ir.Walk(f.Body, func(in *ir.Instr) {
-		one := *in
-		one.Regions = nil
-		for _, what := range nvptx.Missing(&ir.Func{Mems: f.Mems, Types: f.Types, Body: &ir.Region{Instrs: []ir.Instr{one}}}) {
-			if known[what] {
-				continue
-			}
-			known[what] = true
-			e.Faults = append(e.Faults, CompileFault{
-				Pos:     in.Pos.String(),
-				Code:    "NotOnGPU",
-				Message: what + " is not supported on GPU devices",
-				Help:    `run the function on gpukit.MustOpen("parallel"), or leave it out`,
-			})
-		}
-	})
-	if len(e.Faults) > 0 {
-		return e
-	}
-	return nil
 }
 
 // maxVariants bounds the code of one function; facts of unusual calls would else
@@ -156,6 +127,9 @@ type gpuLaunch struct {
 	mems    map[int]*bound  // by memory
 	groups  []*group        // host memory that the launch works on
 	homes   map[*bound]home // where arrays are on the device
+	printed *block          // where threads print to, if they do
+	lines   []nvptx.Line    // what they printed
+	lost    int             // lines that there was no room for
 }
 
 // gpuOperand is a parameter or a result of the function.
@@ -470,6 +444,8 @@ func (l *gpuLaunch) parameters(g *gpu, e *nvptx.Entry) []uint64 {
 			x = uint64(g.failure)
 		case nvptx.Cancel:
 			x = uint64(g.cancel)
+		case nvptx.Printed:
+			x = uint64(l.printed.ptr)
 		default:
 			if q.Mem {
 				x = l.mems[q.Index].array.store.(*generator).number(q.Kind)

@@ -187,9 +187,13 @@ func (p *gpuCode) run(d *Device, c *call) error {
 		return p.gpu.fault(c.op, err)
 	}
 	grid, block := l.geometry(d, c, v)
-	record, err := p.execute(d, c, l, v, driver.Launch{Grid: grid, Block: block, Shared: p.dynamicShared(d)})
+	record, err := p.execute(d, c, l, v, driver.Launch{Grid: grid, Block: block, Shared: p.dynamicShared(d), Name: l.name})
 	runtime.KeepAlive(c) // its arrays on the device
-	if worker, check, failed := nvptx.Failure(record); failed {
+	worker, check, failed := nvptx.Failure(record)
+	if !failed {
+		l.show(d, c, v, -1)
+	} else {
+		l.show(d, c, v, int(worker))
 		return c.failed(d, int(worker), v.entry.Checks[check])
 	}
 	var de *driver.Error
@@ -266,10 +270,16 @@ func (p *gpuCode) execute(d *Device, c *call, l *gpuLaunch, v *variant, launch d
 		}
 	}
 
+	if err := l.printing(g, v, get); err != nil {
+		return noFailure, err
+	}
 	launch.Params, launch.Cancel, launch.Steps = l.parameters(g, v.entry), d.cancelled(), g.steps
 	err = g.noting(note{record: trace.Record{Name: c.fn.name}}, func() error { return v.fn.Launch(launch) })
 	if err == nil {
 		err = g.dev.Sync()
+	}
+	if e := l.takeLines(g, v); err == nil {
+		err = e
 	}
 	if slices.ContainsFunc(v.entry.Params, func(q nvptx.Param) bool { return q.Kind == nvptx.Record }) {
 		var b [failureBytes]byte

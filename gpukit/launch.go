@@ -22,10 +22,10 @@ import (
 // caller's own business.
 func (d *Device) Launch(kernel any, grid Grid, block Block, args ...any) error {
 	c, err := d.launched("Launch", kernel, grid, block, args)
-	if err != nil {
-		return err
+	if err == nil {
+		err = d.run(c)
 	}
-	return d.run(c)
+	return d.orClosed("Launch", err)
 }
 
 // launched prepares a launch.

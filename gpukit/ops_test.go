@@ -12,7 +12,7 @@ import (
 
 // lanes are sizes around those at which engines change their ways: vectors, warps,
 // blocks.
-var lanes = []int{0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257}
+var lanes = []int{0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 513, 1025}
 
 // pairs are rows of all special values of the parameters, for one or two of them,
 // and random ones for more.
@@ -130,6 +130,31 @@ func opFunctions() *batch {
 			}
 			add(t, f, t, t, t)
 		}
+		// What must not be taken for the same, or run when it must not.
+		body := func(result, text string, params ...string) {
+			b.add(fmt.Sprintf("f%d", len(b.funcs)), result, strings.ReplaceAll(text, "T", t), params...)
+		}
+		if float {
+			add(t, "(x - y)/(y - x)", t, t)
+			add(t, "x/y - y/x", t, t)
+		} else {
+			add(t, "(x - y) ^ (y - x) << 1", t, t)
+			add(t, "x &^ y ^ (y &^ x) << 1", t, t)
+			add(t, "x << (y & 3) ^ y << (x & 3)", t, t)
+			add("bool", "y != 0 && x/y > 1", t, t)
+			add("bool", "y == 0 || x%y == 1", t, t)
+			body(t, "if y == 0 { return 3 }; return x % y", t, t)
+			body(t, "a := [4]T{x, y, 3, 4}; return a[y & 4]", t, t)
+			body(t, "a := [8]T{x, y, 3, 4}; if x > 1 { return a[y & 7] }; return a[(x ^ y) & 7]", t, t)
+			body(t, "r := x; for i := T(0); i < y & 3; i++ { if x != i { r = r / (x - i) } }; return r", t, t)
+		}
+		add("bool", "(x < y) != (y <= x)", t, t)
+		body("bool", "return [2]T{x, y} == [2]T{y, y}", t, t)
+		body("bool", "return [3]T{x, y, x} != [3]T{x, x, y}", t, t)
+		body(t, "for i := 0; T(i) < y && i < 5; i++ { x, y = y, x }; return x - y - y", t, t)
+		body(t, "a, b, c := x, y, x; for i := 0; i < 4; i++ { if a > b { break }; a, b, c = c, a, b + 1 }; return a - b - c", t, t)
+		body(t, "var a [4]T; for i := range a { if x < y { a[i] = x }; x++ }; return a[0] - a[1] + a[2] - a[3]", t, t)
+		body(t, "r := x; for i := 0; i < 3; i++ { if x < y { var a [16]T; r += a[15]; a[15-i+i] = x; r += a[(i+12)&15] }; y-- }; return r", t, t)
 		add(t, "min(x, y)", t, t)
 		add(t, "max(x, y)", t, t)
 		for _, from := range goTypes[1:] {

@@ -62,7 +62,7 @@ func (d *Device) Put(x any) (*Array, error) {
 	case a == nil:
 		return nil, &ArgumentError{Op: "Put", Arg: 1, Detail: "the array is nil"}
 	case a.unusable() != "":
-		return nil, &ArgumentError{Op: "Put", Arg: 1, Detail: a.unusable()}
+		return nil, d.orClosed("Put", &ArgumentError{Op: "Put", Arg: 1, Detail: a.unusable()})
 	}
 	if d.gpu != nil {
 		return d.placed("Put", func() (*Array, error) { return d.gpu.upload(a) })
@@ -97,10 +97,10 @@ func (d *Device) made(op string, f func() *Array) (a *Array, err error) {
 // placed makes an array in the memory of the device, a GPU.
 func (d *Device) placed(op string, f func() (*Array, error)) (a *Array, err error) {
 	if why := caught(func() { a, err = f() }); why != "" {
-		return nil, &ShapeError{Op: op, Detail: why}
+		return nil, d.orClosed(op, &ShapeError{Op: op, Detail: why})
 	}
 	if err != nil {
-		return nil, d.gpu.fault(op, err)
+		return nil, d.orClosed(op, d.gpu.fault(op, err))
 	}
 	return d.keep(a), nil
 }

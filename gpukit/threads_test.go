@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -25,12 +26,34 @@ func tShuffles(x []int32, idx, up, down, xor []int32, wide []float64) {
 func tVotes(x []int32, any, all []bool, ballot []uint32) {
 	i := simt.Grid1()
 	any[i] = simt.Any(x[i] == 40)
-	all[i] = simt.All(x[i] < 64)
+	all[i] = simt.All(x[i] != 40)
 	ballot[i] = simt.Ballot(x[i]%3 == 0)
 }
 
+// tWarps lets the lanes of each warp exchange through shared and global memory.
+func tWarps(x, out []int32) {
+	var part [64]int32
+	simt.Shared(&part)
+	t, lane := simt.ThreadIdx().X, simt.LaneID()
+	i := simt.Grid1()
+	part[t] = x[i]
+	for h := 16; h > 0; h /= 2 {
+		simt.SyncWarp()
+		v := int32(0)
+		if lane < h {
+			v = part[t+h]
+		}
+		simt.SyncWarp()
+		part[t] += v
+	}
+	simt.SyncWarp()
+	out[i] = part[t-lane]
+	simt.SyncWarp()
+	x[i] = out[i^1] + 1
+}
+
 // tEarly lets threads leave before the others meet.
-func tEarly(n int, out []int32, ballot []uint32) {
+func tEarly(n int, out []int32, ballot []uint32, here, gone []int32) {
 	i := simt.Grid1()
 	if i%4 == 3 {
 		return
@@ -48,6 +71,8 @@ func tEarly(n int, out []int32, ballot []uint32) {
 	}
 	out[i] = s
 	ballot[i] = simt.Ballot(true)
+	here[i] = simt.ShuffleDownInt32(int32(i), 8)
+	gone[i] = simt.ShuffleInt32(int32(i), 3)
 }
 
 // tPingPong lets neighbours exchange values several times through shared memory.
@@ -118,6 +143,29 @@ func tPlaces(out [][][]int64) {
 	out[z][y][x] = int64(((t.Z*10+t.Y)*10+t.X)*1000+(b.Z*10+b.Y)*10+b.X) + int64(bd.X*100000000+bd.Y*10000000+bd.Z*1000000) + int64(gd.X+gd.Y+gd.Z)*1000000000
 }
 
+func tRace(x []float64, grid [][]int32) {
+	i := simt.Grid1()
+	x[7] = float64(i)
+	grid[1][2] = int32(i)
+}
+
+// Of a race, a simulated GPU names the element.
+func TestRaceNamesTheElement(t *testing.T) {
+	d := MustOpen("sim:gtx-970")
+	defer d.Close()
+	x, g := make([]float64, 10), FromFlat(make([]int32, 12), 3, 4)
+	err := d.Launch(tRace, Blocks(1), Threads(64), x, g)
+	if err == nil || !strings.Contains(err.Error(), "writes x[7]") {
+		t.Errorf("error %v", err)
+	}
+	err = d.Launch(tRaceLater, Blocks(2), Threads(1), Must(d.Put(g)).T())
+	if err == nil || !strings.Contains(err.Error(), "writes grid[3][1]") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func tRaceLater(grid [][]int32) { grid[3][1] = 5 }
+
 func upTo[T int32 | int64](n int) []T {
 	x := make([]T, n)
 	for i := range x {
@@ -174,10 +222,15 @@ var threadCases = []struct {
 		func() []any { return []any{upTo[int32](80), make([]bool, 80), make([]bool, 80), make([]uint32, 80)} },
 		[]any{nil,
 			each(80, func(i int) bool { return i/32 == 1 }),
-			each(80, func(i int) bool { return i/32 < 2 }),
+			each(80, func(i int) bool { return i/32 != 1 }),
 			each(80, func(i int) uint32 { return [...]uint32{0x49249249, 0x92492492, 0x4924}[i/32] })}},
+	{"warps", tWarps, Blocks(2), Threads(64),
+		func() []any { return []any{upTo[int32](128), make([]int32, 128)} },
+		[]any{each(128, func(i int) int32 { return int32(i/32*32*32+31*16) + 1 }), each(128, func(i int) int32 { return int32(i/32*32*32 + 31*16) })}},
 	{"threads that leave", tEarly, Blocks(1), Threads(40),
-		func() []any { return []any{40, make([]int32, 40), make([]uint32, 40)} },
+		func() []any {
+			return []any{40, make([]int32, 40), make([]uint32, 40), make([]int32, 40), make([]int32, 40)}
+		},
 		[]any{nil,
 			each(40, func(i int) int32 {
 				if i%4 == 3 {
@@ -193,6 +246,21 @@ var threadCases = []struct {
 					return 0x77
 				}
 				return 0x77777777
+			}),
+			each(40, func(i int) int32 {
+				switch {
+				case i%4 == 3:
+					return 0
+				case i < 24:
+					return int32(i + 8)
+				}
+				return int32(i) // there is no lane so far up
+			}),
+			each(40, func(i int) int32 {
+				if i%4 == 3 {
+					return 0
+				}
+				return int32(i) // lane 3 has left
 			})}},
 	{"ping-pong", tPingPong, Blocks(3), Threads(100),
 		func() []any { return []any{7, upTo[int64](300)} },

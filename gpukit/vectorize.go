@@ -76,9 +76,9 @@ func (d *Device) GUVectorize2(fn any, layout string, args ...any) (*Array, *Arra
 func (d *Device) spreadAndRun(op string, fn any, layout *string, n int, args []any) ([]bound, error) {
 	c, err := d.spread(op, fn, layout, n, args)
 	if err != nil {
-		return nil, err
+		return nil, d.orClosed(op, err)
 	}
-	return c.outs, d.run(c)
+	return c.outs, d.orClosed(op, d.run(c))
 }
 
 func parameters(ps []frontend.Param) string {

@@ -72,6 +72,9 @@ func (r *run) collect(m *machine) {
 	m.lines, m.dropped = m.lines[:0], 0
 }
 
+// MoreLines is what is printed in the place of n lines that are not.
+func MoreLines(n int) string { return fmt.Sprintf("... and %d more lines", n) }
+
 // deliver hands the lines to the caller. If a worker failed, those of higher
 // ones are left out: which of them ran is chance.
 func (r *run) deliver() {
@@ -92,7 +95,7 @@ func (r *run) deliver() {
 		}
 	}
 	if n += r.dropped; n > 0 {
-		r.launch.Print(fmt.Sprintf("... and %d more lines", n))
+		r.launch.Print(MoreLines(n))
 	}
 	clear(r.lines)
 	r.lines = r.lines[:0]

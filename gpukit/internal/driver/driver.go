@@ -152,6 +152,8 @@ type Launch struct {
 	// Cancel, if not nil, is asked from time to time; true ends the kernel with LaunchTimeout. It must not call the
 	// device. A device that cannot ask leaves that to a word that the kernel reads itself.
 	Cancel func() bool
+	// Name, if not nil, says what is at an address of global memory, for messages; "" if it does not know.
+	Name func(address uint64) string
 	// Steps, if not 0, is how many warp instructions the launch may execute on a simulated device. More is
 	// LaunchTimeout.
 	Steps uint64

@@ -405,11 +405,18 @@ func (fr *frame) perform(in *Instr) {
 
 // FormatPrint is the line that an OpPrint prints, without its end.
 func FormatPrint(f *Func, in *Instr, a []Bits) string {
+	var types [8]Type
+	return FormatLine(in.Text, f.types(types[:0], in.Args), a)
+}
+
+// FormatLine is what an OpPrint with this Text and operands of these types
+// prints of operands a.
+func FormatLine(text []string, types []Type, a []Bits) string {
 	var b strings.Builder
-	for i, s := range in.Text {
+	for i, s := range text {
 		b.WriteString(s)
 		if i < len(a) {
-			b.WriteString(FormatBits(f.Types[in.Args[i]], a[i]))
+			b.WriteString(FormatBits(types[i], a[i]))
 		}
 	}
 	return b.String()

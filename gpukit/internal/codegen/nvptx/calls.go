@@ -10,14 +10,15 @@ import (
 
 // outlined is a function of a kernel's own that calls of an ir.Func marked
 // Outline become. Its parameters are those of the function, the bases of its
-// Global memories, and where its loops or checks need them the cancel word, the
-// worker's number and the record.
+// Global memories, and where its loops, checks or prints need them the cancel
+// word, the worker's number, the record and what is printed to.
 type outlined struct {
 	fn      *ptx.Func
 	results []ir.Type
 	cancel  bool
 	worker  bool
 	record  bool
+	prints  bool
 	// What a caller puts arguments into and takes results from.
 	args   []ptx.Var
 	result ptx.Var // none if there are no results
@@ -88,11 +89,15 @@ func (e *emitter) outline(g *ir.Func) (*outlined, error) {
 	if o.cancel = s.polls(); o.cancel {
 		s.cancel = word()
 	}
-	if o.record = s.mayFault() || s.calls(func(o *outlined) bool { return o.record }); o.record {
-		if o.worker = !e.k.Threads; o.worker {
-			s.worker = word()
-		}
+	o.record, o.prints = s.mayFault() || s.calls(func(o *outlined) bool { return o.record }), s.prints()
+	if o.worker = (o.record || o.prints) && !e.k.Threads; o.worker {
+		s.worker = word()
+	}
+	if o.record {
 		s.record = word()
+	}
+	if o.prints {
+		s.printed = word()
 	}
 	if n := len(g.Results); n > 0 {
 		v := variable("r", 0, ptx.B8)
@@ -183,6 +188,9 @@ func (e *emitter) call(in *ir.Instr) {
 	}
 	if o.record {
 		values = append(values, e.record)
+	}
+	if o.prints {
+		values = append(values, e.printed)
 	}
 	var args, results []ptx.Operand
 	for i, x := range values {

@@ -39,10 +39,11 @@ type emitter struct {
 	loc       ptx.Loc
 	files     map[string]int
 
-	scaled map[int]ptx.Operand // the worker's number, times a size
-	worker ptx.Operand         // the worker's number, unless k.Threads
-	record ptx.Operand
-	cancel ptx.Operand
+	scaled  map[int]ptx.Operand // the worker's number, times a size
+	worker  ptx.Operand         // the worker's number, unless k.Threads
+	record  ptx.Operand
+	cancel  ptx.Operand
+	printed ptx.Operand
 }
 
 // offset is a value and a number of bytes.
@@ -795,6 +796,9 @@ func (e *emitter) operation(in *ir.Instr) {
 		return
 	case ir.OpVote:
 		e.vals[in.Results[0]] = e.vote(in.Kind, e.inReg(in.Args[0]))
+		return
+	case ir.OpPrint:
+		e.print(in)
 		return
 	}
 	t := e.f.Types[in.Args[0]]

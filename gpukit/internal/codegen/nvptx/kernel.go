@@ -68,6 +68,9 @@ type Entry struct {
 	Name   string
 	Params []Param
 	Checks []Check // by check number
+	Prints []Print // by site number
+	// LineWords is how many words a printed line takes.
+	LineWords int
 }
 
 // ParamKind is what a kernel's parameter is.
@@ -88,6 +91,10 @@ const (
 	Record
 	// Cancel is the address of a 32-bit word; not zero ends the kernel.
 	Cancel
+	// Printed is the address of the 64-bit words into which workers print: a count,
+	// 0 before the launch; how many lines there is room for; and, all zero, room for
+	// as many lines of LineWords each. What Lines makes of them is what was printed.
+	Printed
 	// The numbers of a Generator: float64, but GenLast, the number of the last
 	// element, or -1 if there are not two, is an int64.
 	GenStart
@@ -145,8 +152,6 @@ func Missing(f *ir.Func) []string {
 			switch {
 			case in.Op == ir.OpMath && !Native(in.Fn):
 				add(in.Fn.String())
-			case in.Op == ir.OpPrint:
-				add("println")
 			case in.Op == ir.OpCall:
 				look(in.Callee)
 			}
@@ -185,7 +190,7 @@ func Emit(t Target, kernels ...*Kernel) (*ptx.Module, []*Entry, error) {
 			}
 		}
 		e := newEmitter(m, level, k, f, origins)
-		e.entry, e.callees, e.files = &Entry{Name: k.Name}, map[*ir.Func]*outlined{}, files
+		e.entry, e.callees, e.files = &Entry{Name: k.Name, LineWords: lineWords(k.Func)}, map[*ir.Func]*outlined{}, files
 		e.fn = &ptx.Func{Linkage: ptx.Visible, Entry: true, Name: k.Name}
 		m.Funcs = append(m.Funcs, e.fn)
 		if err := e.outlines(); err != nil {
@@ -308,6 +313,9 @@ func (e *emitter) kernel() (*Entry, error) {
 	if e.polls() {
 		e.cancel = e.address(Param{Kind: Cancel})
 	}
+	if e.prints() {
+		e.printed = e.address(Param{Kind: Printed})
+	}
 
 	exit := "EXIT"
 	var step ptx.Operand
@@ -320,7 +328,7 @@ func (e *emitter) kernel() (*Entry, error) {
 		step = e.get("mul.wide.u32", ptx.B64, blocks, size)
 		e.branch(e.get("setp.ge.u64", ptx.Pred, e.worker, n), false, exit)
 		e.fn.AddLabel("WORKER")
-	} else if len(k.Out) > 0 || slices.Contains(places, true) || slices.ContainsFunc(args, func(a argument) bool { return a.on }) {
+	} else if e.prints() || len(k.Out) > 0 || slices.Contains(places, true) || slices.ContainsFunc(args, func(a argument) bool { return a.on }) {
 		e.worker = e.thread()
 	}
 	place := e.place(shape, places)
@@ -348,6 +356,9 @@ func (e *emitter) kernel() (*Entry, error) {
 	e.finish()
 	if len(e.entry.Checks) >= 1<<checkBits {
 		return nil, fmt.Errorf("%s has %d index and division checks; a kernel may have %d", e.f.Name, len(e.entry.Checks), 1<<checkBits-1)
+	}
+	if len(e.entry.Prints) >= 1<<checkBits {
+		return nil, fmt.Errorf("%s prints in %d places; a kernel may in %d", e.f.Name, len(e.entry.Prints), 1<<checkBits-1)
 	}
 	return e.entry, nil
 }

@@ -485,10 +485,9 @@ func TestMissing(t *testing.T) {
 		fn, _ := ir.LookupMath(n)
 		x = b.Math(fn, x)
 	}
-	b.Print([]string{"", ""}, x)
 	b.Yield(x)
 	_, _, err := Emit(Target{SM: 61}, elementwise("f", f))
-	if want := "no device code for math.Exp, math.Sin, println yet (in f)"; err == nil || err.Error() != want {
+	if want := "no device code for math.Exp, math.Sin yet (in f)"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if _, _, err := Emit(Target{SM: 61, PTX: ptx.Version{Major: 2, Minor: 3}}, elementwise("collatz", collatz())); err == nil || !strings.Contains(err.Error(), "use a newer driver") {
@@ -573,6 +572,54 @@ func TestChoices(t *testing.T) {
 			if d.Op == "fma" != (f.Name == "math_FMA" && d.Op == "fma") || slices.Contains([]string{"add", "sub", "mul"}, d.Op) && d.Type.IsFloat() && !d.Has("rn") {
 				t.Errorf("%s: %s", f.Name, f.Format(&f.Instrs[i]))
 			}
+		}
+	}
+}
+
+// TestLargeStride: in a grid of 2^32 threads the step to a thread's next worker
+// does not fit 32 bits. The registers that say so are put into the text as
+// numbers: one thread stands for the grid.
+func TestLargeStride(t *testing.T) {
+	f := ir.NewFunc("f")
+	sum := f.AddArray("sum", ir.U64, 1)
+	b := ir.NewBuilder(f)
+	b.Atomic(ir.AtomicAdd, sum.Mem, b.Const(ir.I64, 0), b.Convert(ir.U64, sum.Offset))
+	b.Atomic(ir.AtomicAdd, sum.Mem, b.Const(ir.I64, 1), b.Const(ir.U64, 1))
+	b.Yield()
+	k := &Kernel{Name: "f", Func: f}
+	for _, p := range f.Params { // the offset is the worker's number
+		k.In = append(k.In, map[bool]Access{true: Strided, false: ByValue}[p.Kind == ir.Offset])
+	}
+	for _, sm := range []int{30, 61, 90} {
+		m, entries := emit(t, Target{SM: sm}, k)
+		text := strings.NewReplacer("%nctaid.x", "16777216", "%ntid.x", "256").Replace(m.String())
+		m, err := ptx.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mc := newMachine(t, m)
+		mc.limit = 1e4 // a step of 0 has no end
+		memory := mc.alloc(make([]byte, 16))
+		var params []uint64
+		for _, q := range entries[0].Params {
+			switch q.Kind {
+			case Workers:
+				params = append(params, 3<<32+1)
+			case MemBase:
+				params = append(params, memory)
+			case ArgValue:
+				params = append(params, 0)
+			case ArgStride:
+				params = append(params, 1)
+			default:
+				t.Fatalf("parameter %v", q)
+			}
+		}
+		if err := mc.launch("f", 1, 1, 0, params); err != nil {
+			t.Fatalf("sm_%d: %v\n%v", sm, err, m)
+		}
+		if s, n := mc.word(memory, 8), mc.word(memory+8, 8); s != 6<<32 || n != 4 {
+			t.Errorf("sm_%d: %d workers, whose numbers add up to %d, want 4, %d", sm, n, s, uint64(6<<32))
 		}
 	}
 }

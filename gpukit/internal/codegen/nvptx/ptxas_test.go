@@ -82,6 +82,11 @@ func memoryKernels() (ks []*Kernel) {
 		b.Yield()
 		ks = append(ks, &Kernel{Name: "memory_" + typ.String(), Func: f, Threads: true, NoAlias: true})
 	}
+	for i, f := range []*ir.Func{printer(), outlinedPrinter()} {
+		for _, threads := range []bool{true, false} {
+			ks = append(ks, &Kernel{Name: fmt.Sprintf("prints%d_%v", i, threads), Func: f, Threads: threads})
+		}
+	}
 	return ks
 }
 

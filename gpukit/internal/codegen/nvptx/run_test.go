@@ -2,6 +2,7 @@ package nvptx
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"gpunotes/gpukit/internal/ir"
@@ -48,6 +49,7 @@ type outcome struct {
 	worker  int
 	fault   ir.Fault
 	pos     ir.Pos
+	lines   []string // sorted
 }
 
 func evaluate(f *ir.Func, workers [][]ir.Bits) (o outcome, ended bool) {
@@ -71,7 +73,7 @@ func expect(f *ir.Func, in *irtest.Inputs) outcome {
 		fe := o.Err.(*ir.FaultError)
 		return outcome{worker: o.Worker, fault: fe.Fault, pos: fe.Pos}
 	}
-	return outcome{results: o.Results, mems: o.Mems, worker: -1}
+	return outcome{results: o.Results, mems: o.Mems, worker: -1, lines: o.Lines}
 }
 
 // pad spreads elements so that a stride is not 1.
@@ -118,6 +120,7 @@ func executeOn(mc *machine, k *Kernel, entry *Entry, in *irtest.Inputs, grid, bl
 	var params []uint64
 	outs := make([]uint64, len(k.Out))
 	record := mc.alloc([]byte{255, 255, 255, 255, 255, 255, 255, 255})
+	printed := newPrinted(mc, entry, 4096)
 	for _, p := range entry.Params {
 		switch p.Kind {
 		case Workers:
@@ -136,6 +139,8 @@ func executeOn(mc *machine, k *Kernel, entry *Entry, in *irtest.Inputs, grid, bl
 			params = append(params, ^uint64(pad)+1)
 		case Record:
 			params = append(params, record)
+		case Printed:
+			params = append(params, printed.at)
 		case Cancel:
 			params = append(params, mc.alloc(make([]byte, 4)))
 		default:
@@ -150,6 +155,14 @@ func executeOn(mc *machine, k *Kernel, entry *Entry, in *irtest.Inputs, grid, bl
 		return outcome{worker: int(w), fault: c.Fault, pos: c.Pos}, nil
 	}
 	o := outcome{worker: -1}
+	lines, lost := printed.lines()
+	if lost > 0 {
+		return outcome{}, fmt.Errorf("no room for %d lines", lost)
+	}
+	for _, l := range lines {
+		o.lines = append(o.lines, entry.Prints[l.Site].Format(l.Args))
+	}
+	slices.Sort(o.lines)
 	read := func(t ir.Type, at uint64) ir.Bits {
 		b := mc.word(at, t.Size())
 		if t.IsInt() {
@@ -186,6 +199,9 @@ func compare(f *ir.Func, got, want outcome, workers [][]ir.Bits) error {
 			return fmt.Errorf("worker %d fails with %v at %v, want worker %d, %v at %v", got.worker, got.fault, got.pos, want.worker, want.fault, want.pos)
 		}
 		return nil
+	}
+	if !slices.Equal(got.lines, want.lines) {
+		return fmt.Errorf("prints %q, want %q", got.lines, want.lines)
 	}
 	n := 0
 	for i, m := range f.Mems {

@@ -56,6 +56,8 @@ type checker interface {
 	access(a *access) error
 	// barrier is told of a warp that reaches bar.sync: arrived are its lanes that are here, live those that have not exited.
 	barrier(sm, block, warp int, arrived, live uint32, pc int) error
+	// syncWarp is told of a warp that has met at a barrier of the warp.
+	syncWarp(block, warp int)
 	blockStart(sm, block int)
 	blockEnd(sm, block int)
 	finish() error

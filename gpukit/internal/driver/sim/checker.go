@@ -34,6 +34,7 @@ type Violation struct {
 	Fault  Fault
 	Space  string // "global" or "shared"; empty for a barrier
 	Addr   uint64
+	Name   string // of what is there, if the launch knows
 	Size   int
 	First  Party  // the thread that was caught
 	Second *Party // of a race: the thread that was there before
@@ -46,7 +47,10 @@ func (v *Violation) Error() string {
 	who := func(p *Party) string {
 		return fmt.Sprintf("block %v thread %v, %s", p.Block, p.Thread, p.Where)
 	}
-	at := fmt.Sprintf("%s memory at %#x", v.Space, v.Addr)
+	at := v.Name
+	if at == "" {
+		at = fmt.Sprintf("%s memory at %#x", v.Space, v.Addr)
+	}
 	switch v.Fault {
 	case Misaligned:
 		fmt.Fprintf(&b, "misaligned access: %s %s %d bytes of %s, which is no multiple of %d", who(&v.First), v.First.Does, v.Size, at, v.Size)
@@ -86,6 +90,7 @@ func (v *Violation) Error() string {
 type memoryChecker struct {
 	grid, block driver.Dim
 	where       func(pc int) string
+	name        func(address uint64) string // of global memory; may be nil
 	sharedBytes int
 
 	blocks map[int]*blockClock
@@ -345,11 +350,15 @@ func (c *memoryChecker) violation(f Fault, a *access, lane int) *Violation {
 	does := "reads"
 	switch {
 	case a.store && a.atomic:
-		does = "updates atomically"
+		does = "atomically updates"
 	case a.store:
 		does = "writes"
 	}
-	return &Violation{Fault: f, Space: a.space.String(), Addr: a.addr[lane&31], Size: a.size, First: c.party(uint64(a.block), uint32(a.warp<<5|lane), a.pc, does)}
+	name := ""
+	if c.name != nil && a.space == spaceGlobal {
+		name = c.name(a.addr[lane&31])
+	}
+	return &Violation{Fault: f, Space: a.space.String(), Addr: a.addr[lane&31], Name: name, Size: a.size, First: c.party(uint64(a.block), uint32(a.warp<<5|lane), a.pc, does)}
 }
 
 // place is where linear index i stands in d, x running fastest.

@@ -433,7 +433,7 @@ func (k *check) clearOf(s *shadow, row, from, to int, lane uint32, wide uint8) b
 // race makes the error.
 func (k *check) race(f class, m mark, lane uint32) error {
 	v := k.c.violation(RaceInBlock, k.a, int(lane))
-	other := k.c.party(m.who>>32-1, m.thread(), int(m.how>>threadBits), [...]string{"wrote", "read", "read", "updated atomically", "updated atomically"}[f])
+	other := k.c.party(m.who>>32-1, m.thread(), int(m.how>>threadBits), [...]string{"wrote", "read", "read", "atomically updated", "atomically updated"}[f])
 	v.Second = &other
 	switch {
 	case m.who>>32 != k.b.key:

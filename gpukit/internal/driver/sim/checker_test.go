@@ -171,7 +171,7 @@ func TestChecker(t *testing.T) {
 				r.all(b, in(sh, load(5, 4)), below(16, every(0, 4)))
 				r.all(b, atomic(6, 4), below(16, every(4096, 4)))
 			}
-		}, RaceInBlock, []string{"thread (16,0,0), cell 1:3 updates atomically shared", "thread (0,0,0), cell 1:1 wrote"}},
+		}, RaceInBlock, []string{"thread (16,0,0), cell 1:3 atomically updates shared", "thread (0,0,0), cell 1:1 wrote"}},
 		{"a loop of compare-and-swap", 2, n, 0, func(r *rig, good bool) {
 			first := load(1, 8)
 			first.atomic = good // volatile
@@ -181,7 +181,7 @@ func TestChecker(t *testing.T) {
 					r.all(b, atomic(2, 8), every(4096, 0))
 				}
 			}
-		}, RaceInBlock, []string{"thread (0,0,0), cell 1:2 updates atomically", "cell 1:1 read it"}},
+		}, RaceInBlock, []string{"thread (0,0,0), cell 1:2 atomically updates", "cell 1:1 read it"}},
 		{"neighbouring bytes", 2, n, n, func(r *rig, good bool) {
 			for b := range 2 {
 				r.all(b, store(1, 1), every(4096+b*n, 1))
@@ -229,7 +229,7 @@ func TestChecker(t *testing.T) {
 			for b := range 2 {
 				r.all(b, atomic(3, 4), every(4096, 0))
 			}
-		}, RaceOfBlocks, []string{"block (1,0,0) thread (0,0,0), cell 1:3 updates atomically", "block (0,0,0) thread (0,0,0), cell 1:1 wrote"}},
+		}, RaceOfBlocks, []string{"block (1,0,0) thread (0,0,0), cell 1:3 atomically updates", "block (0,0,0) thread (0,0,0), cell 1:1 wrote"}},
 		{"lanes of a warp", 1, 32, 256, func(r *rig, good bool) {
 			r.all(0, in(sh, store(1, 8)), every(0, 8))
 			if good {

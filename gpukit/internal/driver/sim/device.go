@@ -477,7 +477,9 @@ func (k *kernel) Launch(l driver.Launch) (err error) {
 		x.deps = k.deps
 	}
 	if !d.options.Unchecked {
-		x.checker = newChecker(l.Grid, l.Block, k.p.sharedBytes(l.Shared), k.p.where)
+		c := newChecker(l.Grid, l.Block, k.p.sharedBytes(l.Shared), k.p.where)
+		c.name = l.Name
+		x.checker = c
 	}
 	d.launches++
 	k.p.forget()

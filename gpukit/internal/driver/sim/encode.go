@@ -135,7 +135,14 @@ func (e *encoder) encode() error {
 	case "trap", "brkpt":
 		in.op = opTrap
 		return nil
-	case "membar", "fence", "nanosleep", "prefetch", "prefetchu":
+	case "membar":
+		in.op = opNothing
+		if d.Has("cta") && e.p.m.Target < 70 { // what stands for a barrier of the warp there
+			in.op = opMeet
+			in.meet = &meeting{op: "warp", members: e.constant(math.MaxUint32), src: e.constant(0), threads: -1, dst: -1, pdst: -1, bits: 32}
+		}
+		return nil
+	case "fence", "nanosleep", "prefetch", "prefetchu":
 		in.op = opNothing
 		return nil
 	case "activemask":

@@ -50,8 +50,12 @@ func (c *Card) CheckLaunch(a driver.Attributes, l driver.Launch) error {
 	case l.Shared < 0:
 		return bad(driver.InvalidValue, "%d bytes of dynamic shared memory", l.Shared)
 	case a.Shared > c.SharedPerBlock:
-		return bad(driver.InvalidValue, "it declares %s of shared memory; %s takes at most %s per block (more only as dynamic shared memory, up to %s)",
-			size(a.Shared), c.Title, size(c.SharedPerBlock), size(c.SharedPerBlockOptIn))
+		more := "use smaller arrays"
+		if c.SharedPerBlockOptIn > c.SharedPerBlock {
+			more = "as dynamic shared memory it may be up to " + size(c.SharedPerBlockOptIn)
+		}
+		return bad(driver.InvalidValue, "it declares %s of shared memory; %s takes at most %s per block: %s",
+			size(a.Shared), c.Title, size(c.SharedPerBlock), more)
 	case a.Shared+l.Shared > c.SharedPerBlockOptIn:
 		return bad(driver.InvalidValue, "%s of static and %s of dynamic shared memory are %s; %s takes at most %s per block",
 			size(a.Shared), size(l.Shared), size(a.Shared+l.Shared), c.Title, size(c.SharedPerBlockOptIn))

@@ -237,6 +237,10 @@ func (w *warp) fill(r int32, v uint64, m uint32) {
 func (x *execution) together(w *warp, in *instr, m uint32) error {
 	t := in.meet
 	switch t.op {
+	case "warp":
+		if x.checker != nil {
+			x.checker.syncWarp(w.b.index, w.index)
+		}
 	case "vote":
 		p := w.pred(t.src, t.notSrc) & m
 		switch t.kind {
