@@ -176,6 +176,12 @@ func TestOperators(t *testing.T) {
 	for _, f := range b.funcs {
 		f.specials(r, 200)
 	}
+	// Parts of slices, with bounds that do not fit together.
+	b.text.WriteString("func part(x0, y0 int, x []int, m [][]int32) int { v := x[x0&3 : y0&3+1]; if len(v) == 0 { return 7 }; v[0] += len(v); return v[len(v)-1] }\n")
+	f := b.declared("part", "int", "int", "int")
+	f.elem = []string{"int", "int32"}
+	b.wrappers(f)
+	f.random(r, 100)
 	b.run(t)
 	eachEngine(t, func(t *testing.T, d *Device) { b.check(t, d, r, lanes...) })
 }
