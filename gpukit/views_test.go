@@ -240,3 +240,27 @@ func viewsAndDTypes(t *testing.T, d *Device) {
 		}
 	}
 }
+
+func sameNumber(x float64) float64 { return x }
+
+// TestLinspaceEnds has meshes whose last element is not start + (n-1)*step.
+func TestLinspaceEnds(t *testing.T) {
+	tried := 0
+	eachEngine(t, func(t *testing.T, d *Device) {
+		for n := 2; n < 300; n++ {
+			start, stop := 0.1, 0.7
+			step := (stop - start) / float64(n-1)
+			if float64(float64(n-1)*step)+start == stop {
+				continue
+			}
+			tried++
+			z, err := d.Vectorize(sameNumber, Linspace(start, stop, n))
+			if err != nil || z.At(n-1) != stop || z.At(0) != start {
+				t.Fatalf("Linspace(%v, %v, %d): %v, %v, want to end with %v", start, stop, n, z, err, stop)
+			}
+		}
+	})
+	if tried < 20 {
+		t.Errorf("only %d meshes", tried)
+	}
+}
