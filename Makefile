@@ -105,7 +105,7 @@ test-go: preflight
 	@bad=$$("$$($(GO) env GOROOT)/bin/gofmt" -l $(GO_ROOMS)) && [ -z "$$bad" ] || { echo "not formatted: run gofmt -w on"; echo "$$bad"; exit 1; }
 	@$(GO) vet ./...
 	@echo '== go test'
-	@$(GO) test -timeout 5m ./...
+	@$(GO) test -timeout 10m ./...
 
 test-bindings: preflight
 	@echo '== generated bindings are current'
@@ -130,6 +130,8 @@ test-ptxas: $(VENV)/ptxas-11/.complete $(VENV)/ptxas-12/.complete
 		echo "== go test, PTX through ptxas of CUDA $$v"; \
 		GPUNOTES_PTXAS="$(CURDIR)/$(VENV)/ptxas-$$v/nvidia/cuda_nvcc/bin/ptxas" \
 			$(GO) test -timeout 5m ./gpukit/internal/ptx ./gpukit/internal/codegen/nvptx || exit 1; \
+		GPUNOTES_PTXAS="$(CURDIR)/$(VENV)/ptxas-$$v/nvidia/cuda_nvcc/bin/ptxas" \
+			$(GO) test -timeout 5m -run ThroughPtxas ./gpukit || exit 1; \
 	done
 
 # amd64-v3 lets the Go compiler fuse x*y+z: results must not change by it.
@@ -137,7 +139,7 @@ test-amd64-v3: preflight
 	@echo '== go test, GOAMD64=v3'
 	@for flag in avx2 bmi1 bmi2 f16c fma abm movbe; do \
 		grep -qw $$flag /proc/cpuinfo 2>/dev/null || { echo "not run: this CPU has no $$flag (or is not Linux on amd64)"; exit 0; }; \
-	done; GOAMD64=v3 $(GO) test -timeout 5m ./gpukit/...
+	done; GOAMD64=v3 $(GO) test -timeout 10m ./gpukit/...
 
 test-browser: $(BROWSER_STAMP) kernel
 	@echo '== JupyterLab in a real browser'

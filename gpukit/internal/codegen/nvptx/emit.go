@@ -15,6 +15,7 @@ type emitter struct {
 	k       *Kernel
 	f       *ir.Func
 	m       *ptx.Module
+	tables  map[ir.Mem]ptx.Space // of constant memories, where they are
 	fn      *ptx.Func
 	entry   *Entry
 	checks  []int                  // of the entry's, those of this function

@@ -531,7 +531,7 @@ func (e *emitter) memory(i int) ptx.Operand {
 			e.fn.Vars = append(e.fn.Vars, v)
 		}
 	case ir.Constant:
-		v.Space = constantSpace(m)
+		v.Space = e.constantSpace(ir.Mem(i))
 		v.Type, v.Len = memoryType(m.Elem), m.Len
 		v.Init = append([]uint64(nil), m.Data...)
 		if v.Len > 0 {
@@ -544,12 +544,30 @@ func (e *emitter) memory(i int) ptx.Operand {
 	return e.get("mov.u64", ptx.B64, ptx.Int(0))
 }
 
-// constantSpace is where a table goes: the constant bank has 64 KiB in all.
-func constantSpace(m ir.Memory) ptx.Space {
-	if m.Len*m.Elem.Size() > 32<<10 {
-		return ptx.Global
+// constantBank is what a module has of constant memory, in bytes.
+const constantBank = 64 << 10
+
+// constantSpace is where table i goes: to constant memory, as long as there is room.
+func (e *emitter) constantSpace(i ir.Mem) ptx.Space {
+	if s, ok := e.tables[i]; ok {
+		return s
 	}
-	return ptx.Const
+	used := 0
+	for _, v := range e.m.Vars {
+		if v.Space == ptx.Const {
+			used += (v.Len*v.Type.Size() + 15) / 16 * 16
+		}
+	}
+	m := e.f.Mems[i]
+	s := ptx.Const
+	if used+m.Len*m.Elem.Size() > constantBank {
+		s = ptx.Global
+	}
+	if e.tables == nil {
+		e.tables = map[ir.Mem]ptx.Space{}
+	}
+	e.tables[i] = s
+	return s
 }
 
 // space is the name of the space of memory i.
@@ -562,7 +580,7 @@ func (e *emitter) space(i ir.Mem) string {
 	case ir.Local:
 		return "local"
 	default:
-		return constantSpace(m).String()
+		return e.constantSpace(i).String()
 	}
 }
 
