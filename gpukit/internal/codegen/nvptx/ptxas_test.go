@@ -224,6 +224,14 @@ func TestRegisters(t *testing.T) {
 			continue
 		}
 		archs = append(archs, arch)
+		// Where NVIDIA's disassembler is installed, what the card would execute.
+		if tool, err := exec.LookPath("cuobjdump"); err == nil {
+			sass, err := exec.Command(tool, "-sass", filepath.Join(dir, "experiments."+arch+".ptx.cubin")).CombinedOutput()
+			if err != nil || !strings.Contains(string(sass), "EXIT") {
+				t.Errorf("cuobjdump, %s: %v\n%s", arch, err, cut(string(sass)))
+			}
+			t.Logf("%s:\n%s", arch, sass)
+		}
 		for _, f := range used.FindAllStringSubmatch(out, -1) {
 			table[f[1]] = append(table[f[1]], f[2])
 		}
