@@ -131,6 +131,7 @@ type sample struct {
 	launch  cpu.Launch
 	workers []sampled
 	begun   int64 // calls, this one included
+	kind    string
 }
 
 type sampled struct {
@@ -168,7 +169,7 @@ func (c *call) sampleFirst(d *Device) (*sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sample{call: c, launch: l, begun: begun.Load()}
+	s := &sample{call: c, launch: l, begun: begun.Load(), kind: kind}
 	deadline := time.Now().Add(sampleTime)
 	for i := range min(n, sampledWorkers) {
 		w := n - 1 // tails are where blocks and grids end
@@ -211,7 +212,7 @@ func (s *sample) compare() error {
 	if s.begun != begun.Load() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		delete(k.done, c.kind()) // the next call may be alone
+		delete(k.done, s.kind) // the next call may be alone
 		return nil
 	}
 	for _, x := range s.workers {
@@ -230,7 +231,7 @@ func (s *sample) compare() error {
 			for k, want := range o.wrote {
 				t := o.base.dtype().ir()
 				got := ir.Canonical(t, o.base.bits(k))
-				if want = ir.Canonical(t, want); got != want && !s.raced(x, m, k) {
+				if want = ir.Canonical(t, want); got != want && !s.raced(x) {
 					return s.fault(x, fmt.Sprintf("element %d of %s", k, s.call.fn.source.Func.Mems[s.mem(m)].Name), ir.FormatBits(t, got), ir.FormatBits(t, want))
 				}
 			}
@@ -238,7 +239,7 @@ func (s *sample) compare() error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.done[c.kind()] = len(s.workers)
+	k.done[s.kind] = len(s.workers)
 	return nil
 }
 
@@ -270,7 +271,7 @@ func (s *sample) fresh(i int) bool {
 // raced reports whether in a launch some other thread writes what x reads or
 // writes, or that cannot be excluded: then what is there says nothing about the
 // code. A gufunc's workers have slices of their own.
-func (s *sample) raced(x sampled, m, k int) bool {
+func (s *sample) raced(x sampled) bool {
 	c := s.call
 	if c.grid.X == 0 {
 		return false

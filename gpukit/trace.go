@@ -63,10 +63,6 @@ type recording struct {
 // recording returns the trace that is running, nil if there is none.
 func (d *Device) recording() *recording { return d.recorder.Load() }
 
-// record adds r to the trace that is running, if any. Start is the time since
-// elapsed was 0.
-func (d *Device) record(r trace.Record) { d.recording().add(r) }
-
 // elapsed is the time since the trace began.
 func (r *recording) elapsed() time.Duration {
 	if r == nil {
@@ -75,6 +71,7 @@ func (r *recording) elapsed() time.Duration {
 	return time.Since(r.began)
 }
 
+// add adds x, whose Start is the time since elapsed was 0.
 func (r *recording) add(x trace.Record) {
 	if r == nil {
 		return

@@ -177,12 +177,12 @@ func TestTraceRestartedDuringACall(t *testing.T) {
 	start := old.elapsed()
 	d.StartTrace()
 	old.add(trace.Record{Kind: trace.Launch, Name: "old", Start: start})
-	d.record(trace.Record{Kind: trace.HtoD, Start: 2})
-	d.record(trace.Record{Kind: trace.DtoH, Start: 1})
+	d.recording().add(trace.Record{Kind: trace.HtoD, Start: 2})
+	d.recording().add(trace.Record{Kind: trace.DtoH, Start: 1})
 	last := d.recording()
 	tr := d.StopTrace()
 	last.add(trace.Record{Kind: trace.Launch, Name: "late"})
-	d.record(trace.Record{Kind: trace.Launch, Name: "later"})
+	d.recording().add(trace.Record{Kind: trace.Launch, Name: "later"})
 	if len(tr.Records) != 2 || tr.Records[0].Kind != trace.DtoH {
 		t.Errorf("%+v", tr.Records)
 	}
@@ -195,7 +195,7 @@ func TestTraceIsBounded(t *testing.T) {
 	d := MustOpen("cpu")
 	d.StartTrace()
 	for range maxRecords + 3 {
-		d.record(trace.Record{Kind: trace.Launch, Name: "f"})
+		d.recording().add(trace.Record{Kind: trace.Launch, Name: "f"})
 	}
 	tr := d.StopTrace()
 	if len(tr.Records) != maxRecords || !strings.Contains(tr.Note, "3 records after these 262144") {
