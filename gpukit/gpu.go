@@ -211,7 +211,7 @@ func (g *gpu) report(x driver.Record) {
 	if x.Simulated {
 		r.Timing = trace.Simulated
 	}
-	r.Device, r.Context, r.Stream = g.info.Name, 1, x.Stream
+	r.Device, r.Context, r.Stream = g.info.Name, 1, int(x.Stream)
 	host := trace.Pageable
 	if x.Pinned {
 		host = trace.Pinned

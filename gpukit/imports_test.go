@@ -33,12 +33,17 @@ var policy = map[string][]string{
 	"gpukit/internal/ptx":           {},
 	"gpukit/internal/driver":        {},
 	"gpukit/internal/driver/sim":    {"gpukit/internal/driver", "gpukit/internal/ptx"},
+	"gpukit/internal/driver/cuda":   {"gpukit/internal/driver", "gpukit/internal/driver/cuda/shim"},
 	"gpukit/internal/codegen/nvptx": {"gpukit/internal/ir", "gpukit/internal/ptx"},
 	"gpukit/internal/codegen/amd64": {"gpukit/internal/ir"},
 
+	// The entry points of libcuda, found when the program runs.
+	"gpukit/internal/driver/cuda/shim": {},
+
 	// For tests alone.
-	"gpukit/internal/ir/irtest":     {"gpukit/internal/ir"},
-	"gpukit/internal/libm/accuracy": {"gpukit/internal/libm"},
+	"gpukit/internal/driver/cuda/mock": {"gpukit/internal/driver", "gpukit/internal/driver/sim"}, // a libcuda that simulates
+	"gpukit/internal/ir/irtest":        {"gpukit/internal/ir"},
+	"gpukit/internal/libm/accuracy":    {"gpukit/internal/libm"},
 
 	"plots": {"gpukit", "gpukit/trace"},
 
@@ -52,8 +57,9 @@ var policy = map[string][]string{
 
 // outside says which packages from elsewhere only some of ours may import.
 var outside = map[string][]string{
-	"unsafe":               {"gpukit/internal/source/identity.go", "gpukit/internal/cpu/exec_amd64.go"},
-	"C":                    {},
+	"unsafe":               {"gpukit/internal/source/identity.go", "gpukit/internal/cpu/exec_amd64.go", "gpukit/gpu_pack.go", "gpukit/internal/driver/cuda/..."},
+	"C":                    {"gpukit/internal/driver/cuda/..."},
+	"gorgonia.org/cu":      {"gpukit/internal/driver/cuda"},
 	"syscall":              {"gpukit/internal/cpu/exec_amd64.go", "jupyter/..."},
 	"go/ast":               {"gpukit", "gpukit/internal/source", "gpukit/internal/frontend", "jupyter/..."},
 	"go/types":             {"gpukit/internal/frontend", "jupyter/..."},

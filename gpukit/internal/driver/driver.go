@@ -1,9 +1,9 @@
 // Package driver is the CUDA driver API as one Go interface: what a simulated card and a real one have in common. It
 // knows neither; values of the interface come from package sim, or from a binding of libcuda.
 //
-// A Device is one card with one context and one stream: work happens in the order of the calls. A call may return
-// before its work is done; what went wrong in it is then the error of a later call, at the latest of Sync. All methods
-// may be called from any goroutine.
+// A Device is one card with one context and a few streams: the work of a stream happens in the order of the calls, that of
+// different streams may overlap. A call may return before its work is done; what went wrong in it is then the error of a
+// later call, at the latest of Sync. All methods may be called from any goroutine.
 package driver
 
 import (
@@ -65,14 +65,25 @@ type Info struct {
 	MaxBlocksPerMP            int
 	LocalPerThread            int
 	UnifiedAddressing, Mapped bool // host memory can be mapped
+	CopyEngines               int  // copies that run beside a kernel
 
 	Driver Version // of the driver: 12.4 is CUDA 12.4
 	PTX    Version // newest PTX that the driver takes
 	PCI    string  // "0000:01:00.0"
+	UUID   string  // "GPU-8c3c6e0a-..."
 }
 
 // SM is the capability as in sm_NN: 75 for 7.5.
 func (i Info) SM() int { return i.Capability.Major*10 + i.Capability.Minor }
+
+// Stream is an order of work on a device, a number from 0 to Streams - 1. Calls without a stream use 0.
+type Stream int
+
+// Mark is a point in the work of a stream: the end of what was begun there before the mark was made.
+type Mark struct {
+	Stream Stream
+	Number uint64 // counts the marks of a device
+}
 
 // Driver is a source of devices.
 type Driver interface {
@@ -92,6 +103,25 @@ type Device interface {
 	Alloc(n uint64) (Ptr, error)
 	// Free gives back what Alloc gave; anything else is InvalidValue. Free(0) does nothing.
 	Free(p Ptr) error
+	// Streams is how many streams there are: 1 where work cannot overlap.
+	Streams() int
+	// Pinned gives n bytes of host memory, page-locked where that makes copies faster or lets them overlap; FreePinned
+	// gives it back when no copy uses it any more. Close frees what is left.
+	Pinned(n int) ([]byte, error)
+	FreePinned(b []byte) error
+	// StartIn and StartOut begin a copy between host and device. Until a Mark made later in the stream is reached, or
+	// Sync returns, src must stay as it is and dst is undefined.
+	StartIn(s Stream, dst Ptr, src []byte) error
+	StartOut(s Stream, dst []byte, src Ptr) error
+	// Mark makes a mark in a stream. Marks made before a Sync that returned are reached.
+	Mark(s Stream) (Mark, error)
+	// After makes what is begun in s from now on wait until m is reached.
+	After(s Stream, m Mark) error
+	// Wait waits until m is reached, and returns what failed so far. While a launch runs, its Cancel is asked.
+	Wait(m Mark) error
+	// CancelWord is the address of a 32-bit word, 0 until a launch's Cancel was true and then not 0 until it has ended:
+	// kernels have to look at it. It is 0 for a device that asks by itself.
+	CancelWord() Ptr
 	// CopyIn copies from host to device. src may be changed when it returns.
 	CopyIn(dst Ptr, src []byte) error
 	// CopyOut copies from device to host, and waits for it.
@@ -103,15 +133,15 @@ type Device interface {
 	// Load makes a module of an image: PTX text, with or without a final zero byte. A refusal carries the
 	// compiler's log: InvalidPTX, UnsupportedPTXVersion, or NoBinaryForGPU where the .target is above the device.
 	Load(image []byte) (Module, error)
-	// Record makes the device report each copy and launch from now on, in the order in which they ran, at the latest in
-	// Sync; nil ends that.
+	// Record makes the device report each copy and launch from now on, in the order of the calls that began them, at the
+	// latest in Sync; nil ends that.
 	Record(f func(Record))
-	// Sync waits until all is done, and returns what failed since.
+	// Sync waits until all streams are done, and returns what failed since. While a launch runs, its Cancel is asked.
 	Sync() error
-	// Lost is nil, or the error after which the context is of no use and the device must be opened anew. A simulated
-	// device is never lost.
+	// Lost is nil, or the error after which the context is of no use and the device must be opened anew: every later call
+	// but Close fails with it. A simulated device is never lost.
 	Lost() error
-	// Close frees everything. A second one does nothing.
+	// Close ends what runs, as far as it can be ended, and frees everything. A second one does nothing.
 	Close() error
 }
 
@@ -148,9 +178,11 @@ type Attributes struct {
 type Launch struct {
 	Grid, Block Dim
 	Shared      int      // bytes of dynamic shared memory per block
+	Stream      Stream   // in which it runs
 	Params      []uint64 // one for each parameter, the value in its low bytes
-	// Cancel, if not nil, is asked from time to time; true ends the kernel with LaunchTimeout. It must not call the
-	// device. A device that cannot ask leaves that to a word that the kernel reads itself.
+	// Cancel, if not nil, is asked from time to time until the launch has ended; true ends the kernel with LaunchTimeout,
+	// an error of Launch or of the Wait or Sync after it. It must not call the device. Where CancelWord is not 0 a kernel
+	// ends only if it reads that word.
 	Cancel func() bool
 	// Name, if not nil, says what is at an address of global memory, for messages; "" if it does not know.
 	Name func(address uint64) string
@@ -186,7 +218,7 @@ type Record struct {
 	Pinned     bool   // the host memory of a copy
 	Attributes Attributes
 	Launch     Launch // Params and Cancel left out
-	Stream     int
+	Stream     Stream
 	// Stats is what a simulated device counted in a launch; its type is that device's. nil elsewhere.
 	Stats any
 }

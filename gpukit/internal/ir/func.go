@@ -46,11 +46,14 @@ const (
 	BlockIdx                   // the place of the block in the grid
 	BlockDim                   // the threads of a block
 	GridDim                    // the blocks of the grid
+	Iteration                  // the number of the iteration of a loop that became workers (SpreadLoops); Dim numbers the loops
 )
 
 // Uniform reports whether every worker of a block is given the same value, if
 // scalar arguments are not.
-func (k ParamKind) Uniform() bool { return k != Scalar && k != ThreadIdx && k != Offset }
+func (k ParamKind) Uniform() bool {
+	return k != Scalar && k != ThreadIdx && k != Offset && k != Iteration
+}
 
 // Func is one function: scalars in, scalars out, and memories that it reads
 // and writes.

@@ -33,6 +33,8 @@ type Options struct {
 	// more: what the card has and the machine has not is OutOfMemory too. Memory of the card is not taken from the
 	// machine before it is used.
 	HostBytes func() uint64
+	// Streams is how many streams the card says it has, 1 if it is 0. Work does not overlap: every call does its own.
+	Streams int
 }
 
 const largeBytes = 64 << 20
@@ -206,6 +208,43 @@ func (d *Device) Copy(dst, src driver.Ptr, n uint64) error {
 	d.done(driver.Record{Op: driver.DeviceToDevice, Bytes: n})
 	return nil
 }
+
+// Streams is 1, unless Options say otherwise.
+func (d *Device) Streams() int { return max(d.options.Streams, 1) }
+
+// Pinned gives ordinary memory: a copy is done when its call returns.
+func (d *Device) Pinned(n int) ([]byte, error) {
+	if err := d.open("cuMemHostAlloc"); err != nil {
+		return nil, err
+	}
+	d.mu.Unlock()
+	return make([]byte, n), nil
+}
+
+// FreePinned leaves the memory to the garbage collector.
+func (d *Device) FreePinned([]byte) error { return nil }
+
+// StartIn is CopyIn.
+func (d *Device) StartIn(_ driver.Stream, dst driver.Ptr, src []byte) error {
+	return d.CopyIn(dst, src)
+}
+
+// StartOut is CopyOut.
+func (d *Device) StartOut(_ driver.Stream, dst []byte, src driver.Ptr) error {
+	return d.CopyOut(dst, src)
+}
+
+// Mark makes a mark that is reached.
+func (d *Device) Mark(s driver.Stream) (driver.Mark, error) { return driver.Mark{Stream: s}, d.Sync() }
+
+// After has nothing to wait for.
+func (d *Device) After(driver.Stream, driver.Mark) error { return d.Sync() }
+
+// Wait has nothing to wait for.
+func (d *Device) Wait(driver.Mark) error { return d.Sync() }
+
+// CancelWord is 0: the executor asks.
+func (d *Device) CancelWord() driver.Ptr { return 0 }
 
 // Fill sets n bytes.
 func (d *Device) Fill(dst driver.Ptr, value byte, n uint64) error {
