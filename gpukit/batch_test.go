@@ -1,18 +1,23 @@
 package gpukit
 
 import (
+	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -125,14 +130,6 @@ func g%[1]s(%[7]s, x0 []%[4]s, m0 [][]%[5]s, out []%[2]s, x []%[4]s, m [][]%[5]s
 func (b *batch) run(t *testing.T) {
 	t.Helper()
 	b.compile(t)
-	dir := t.TempDir()
-	write := func(name, text string) string {
-		file := filepath.Join(dir, name)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return file
-	}
 	var in []byte
 	for _, f := range b.funcs {
 		for _, row := range f.rows {
@@ -143,31 +140,7 @@ func (b *batch) run(t *testing.T) {
 		}
 		in = binary.LittleEndian.AppendUint64(in, 0)
 	}
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A package of this module that is on no disk, so that it can use libm.
-	virtual := filepath.Join(root, "gpukit", "internal", "nativebatch")
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {
-		filepath.Join(virtual, "functions.go"): write("functions.go", b.native()),
-		filepath.Join(virtual, "main.go"):      write("main.go", b.main()),
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "run", "-overlay", write("overlay.json", string(overlay)), "./gpukit/internal/nativebatch")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
-	cmd.Stdin = strings.NewReader(string(in))
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("native Go: %v\n%.3000s", err, stderr.String())
-	}
+	out := nativeGo(t, map[string]string{"functions.go": b.native(), "main.go": b.main()}, in)
 	for _, f := range b.funcs {
 		for range f.rows {
 			f.want = append(f.want, ir.Canonical(irTypes[f.result], binary.LittleEndian.Uint64(out)))
@@ -186,6 +159,94 @@ func (b *batch) run(t *testing.T) {
 	}
 	if len(out) != 0 {
 		t.Fatalf("native Go: %d bytes too many", len(out))
+	}
+}
+
+// nativeGo compiles and runs a program of this module, so that it can use libm,
+// with the Go compiler. GPUNOTES_NATIVE names a folder of answers: with
+// GPUNOTES_NATIVE_RECORD=1 they are written there, else read, for a machine that
+// has no Go.
+func nativeGo(t *testing.T, files map[string]string, in []byte) []byte {
+	t.Helper()
+	answers, kept := os.Getenv("GPUNOTES_NATIVE"), ""
+	if answers != "" {
+		h := sha256.New()
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			fmt.Fprintf(h, "%s %d\n%s", name, len(files[name]), files[name])
+		}
+		h.Write(in)
+		kept = filepath.Join(answers, fmt.Sprintf("%x.gz", h.Sum(nil)[:12]))
+		if os.Getenv("GPUNOTES_NATIVE_RECORD") == "" {
+			return readAnswer(t, kept)
+		}
+	}
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	virtual := filepath.Join(root, "gpukit", "internal", "nativebatch") // on no disk
+	replace := map[string]string{}
+	for name, text := range files {
+		replace[filepath.Join(virtual, name)] = write(name, text)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "run", "-overlay", write("overlay.json", string(overlay)), "./gpukit/internal/nativebatch")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+	cmd.Stdin = strings.NewReader(string(in))
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("native Go: %v\n%.3000s", err, stderr.String())
+	}
+	if kept != "" {
+		writeAnswer(t, kept, out)
+	}
+	return out
+}
+
+func readAnswer(t *testing.T, file string) []byte {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatalf("native Go did not answer this beforehand; run the test with GPUNOTES_NATIVE_RECORD=1 where Go is: %v", err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func writeAnswer(t *testing.T, file string, out []byte) {
+	t.Helper()
+	var packed strings.Builder
+	z := gzip.NewWriter(&packed)
+	z.Write(out)
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(packed.String()), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -25,9 +25,15 @@ var engines = []struct {
 	{"sim:h200", func() *Device { return openStrict("sim:h200") }},
 }
 
-// ENGINES=reference,cpu has the suite and the fuzzer try these alone.
+// ENGINES=reference,cpu has the suite and the fuzzer try these alone. With a real
+// card among them, it is also the only kind of device that tests of devices try.
 func init() {
 	if only := os.Getenv("ENGINES"); only != "" {
+		for _, name := range strings.Split(only, ",") {
+			if strings.HasPrefix(name, "cuda:") {
+				kinds = []string{name}
+			}
+		}
 		all := engines
 		engines = engines[:0:0]
 		for _, e := range all {

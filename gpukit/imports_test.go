@@ -45,6 +45,8 @@ var policy = map[string][]string{
 	"gpukit/internal/ir/irtest":        {"gpukit/internal/ir"},
 	"gpukit/internal/libm/accuracy":    {"gpukit/internal/libm"},
 
+	"gpukit/gpubench": {"gpukit", "gpukit/trace"}, // a program that a machine with a GPU gets
+
 	"plots": {"gpukit", "gpukit/trace"},
 
 	"jupyter":              {"jupyter/..."},
