@@ -45,6 +45,8 @@ var policy = map[string][]string{
 	"gpukit/internal/ir/irtest":        {"gpukit/internal/ir"},
 	"gpukit/internal/libm/accuracy":    {"gpukit/internal/libm"},
 
+	"gpukit/internal/experiments": {"gpukit", "gpukit/trace", "gpukit/internal/driver", "gpukit/internal/driver/sim"},
+
 	"gpukit/gpubench": {"gpukit", "gpukit/trace"}, // a program that a machine with a GPU gets
 
 	"plots": {"gpukit", "gpukit/trace"},

@@ -85,7 +85,7 @@ func form(d *gpukit.Device, r request) (func() (*gpukit.Array, error), error) {
 	side := max(int(math.Sqrt(float64(r.Elements))), 1)
 	put := func(a *gpukit.Array) *gpukit.Array {
 		if r.Host {
-			return a.Host() // generators become memory
+			return gpukit.FromFlat(a.Float64s(), a.Shape()...) // a generator holds no data
 		}
 		return gpukit.Must(d.Put(a))
 	}
@@ -134,7 +134,7 @@ func form(d *gpukit.Device, r request) (func() (*gpukit.Array, error), error) {
 		x := put(gpukit.Arange(1))
 		return func() (*gpukit.Array, error) { return d.Vectorize(increment, x) }, nil
 	case "copy in":
-		x := gpukit.Arange(r.Elements).Host()
+		x := gpukit.FromSlice(gpukit.Arange(r.Elements).Float64s())
 		return func() (*gpukit.Array, error) { return d.Put(x) }, nil
 	case "copy out":
 		x := gpukit.Must(d.Put(gpukit.Arange(r.Elements)))

@@ -33,6 +33,9 @@ type Options struct {
 	// more: what the card has and the machine has not is OutOfMemory too. Memory of the card is not taken from the
 	// machine before it is used.
 	HostBytes func() uint64
+	// Registers, if not nil, says how many registers per thread a kernel is taken to have instead of the estimate, 0 to keep
+	// that: what a compiler is known to have used.
+	Registers func(kernel string) int
 	// Streams is how many streams the card says it has, 1 if it is 0. Work does not overlap: every call does its own.
 	Streams int
 }
@@ -260,6 +263,10 @@ func (d *Device) Fill(dst driver.Ptr, value byte, n uint64) error {
 	return nil
 }
 
+// Poke writes memory while a launch runs, as a host does whose memory is mapped. It may be called from the launch's Cancel
+// and from nowhere else.
+func (d *Device) Poke(dst driver.Ptr, src []byte) error { return d.mem.write("cuMemHostAlloc", dst, src) }
+
 // done gives a finished operation its place in time.
 func (d *Device) done(r driver.Record) {
 	r.Start, r.Duration, r.Simulated = d.clock, d.card.duration(&r), true
@@ -367,6 +374,13 @@ func (d *Device) Load(image []byte) (driver.Module, error) {
 	return mod, nil
 }
 
+func (d *Device) registers(kernel string) int {
+	if d.options.Registers == nil {
+		return 0
+	}
+	return min(d.options.Registers(kernel), d.card.RegistersPerThread)
+}
+
 func (m *module) free() {
 	for _, s := range m.segments {
 		for i, t := range m.d.mem.segs {
@@ -404,6 +418,9 @@ func (m *module) Function(name string) (driver.Function, error) {
 	k.attributes = driver.Attributes{
 		Name: name, Registers: min(EstimateRegisters(m.m, f), m.d.card.RegistersPerThread), Shared: p.shared, Local: p.local, Constant: m.constant,
 		PTX: driver.Version{Major: m.m.Version.Major, Minor: m.m.Version.Minor}, Target: m.m.Target,
+	}
+	if known := m.d.registers(name); known > 0 {
+		k.attributes.Registers = known
 	}
 	for _, b := range f.Bounds {
 		switch b.Name {

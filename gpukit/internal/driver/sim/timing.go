@@ -1,14 +1,38 @@
 package sim
 
 import (
+	"crypto/sha256"
+	"embed"
+	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gpunotes/gpukit/internal/driver"
 	"gpunotes/gpukit/internal/ptx"
 )
+
+// What durations depend on: the formulas, the counts and the data files.
+//
+//go:embed timing.go stats.go memsys.go memsys_cache.go registers.go cards/*.json
+var modelFiles embed.FS
+
+// Model is a fingerprint of the timing model and the cards: predictions that name it can be compared, and a table that
+// was made before a change says so.
+var Model = sync.OnceValue(func() string {
+	h := sha256.New()
+	fs.WalkDir(modelFiles, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			text, _ := modelFiles.ReadFile(name)
+			h.Write(text)
+		}
+		return err
+	})
+	return fmt.Sprintf("%x", h.Sum(nil)[:6])
+})
 
 // duration predicts how long a copy or launch takes on the card.
 func (c *Card) duration(r *driver.Record) time.Duration {
@@ -32,7 +56,7 @@ func (c *Card) duration(r *driver.Record) time.Duration {
 		s = float64(c.StartUS*1e-6) + n/(c.MemoryGBS*1e9*c.Efficiency)
 	case driver.Kernel:
 		if st, ok := r.Stats.(*Stats); ok {
-			s = c.kernelSeconds(st, r.Attributes.Registers)
+			s = c.KernelSeconds(st, r.Attributes.Registers)
 		}
 	}
 	return time.Duration(math.Round(s * 1e9))
@@ -208,12 +232,29 @@ func (x *execution) landed(w *warp, pc int32, s ptx.Space) {
 	}
 }
 
-// kernelSeconds is the time of a launch: by the slowest warps alone, by the issue slots, the fp64 unit, the load and
-// store unit, L2 and memory, brought together by a norm, because what is nearly as busy as the busiest hinders it.
-func (c *Card) kernelSeconds(s *Stats, registers int) float64 {
+// Resource is a part of a card and how long a launch alone keeps it busy.
+type Resource struct {
+	Name    string
+	Seconds float64
+}
+
+// KernelSeconds predicts how long a launch takes that did s, with that many registers per thread: the times of all
+// resources brought together by a norm, because what is nearly as busy as the busiest hinders it.
+func (c *Card) KernelSeconds(s *Stats, registers int) float64 {
+	var norm float64
+	for _, r := range c.Resources(s, registers) {
+		norm += math.Pow(r.Seconds, c.OverlapExponent)
+	}
+	return float64(c.StartUS*1e-6) + math.Pow(norm, 1/c.OverlapExponent)
+}
+
+// Resources are the times of the slowest warps alone ("latency"), the issue slots and the integer multiplier ("issue"),
+// the fp64, fp32 and special function units, the load and store unit, L2 and memory, whichever of its bytes and its row
+// activations takes longer. A launch without blocks has none.
+func (c *Card) Resources(s *Stats, registers int) []Resource {
 	used := min(s.Blocks, c.Multiprocessors)
 	if used == 0 {
-		return c.StartUS * 1e-6
+		return nil
 	}
 	mps, clock := float64(used), c.ClockMHz*1e6
 	w := func(classes ...Class) (n float64) {
@@ -234,22 +275,18 @@ func (c *Card) kernelSeconds(s *Stats, registers int) float64 {
 	if registers >= c.RegistersPerThread && c.SerialFactorAtRegisterCap > 0 {
 		serial = c.SerialFactorAtRegisterCap
 	}
-	parts := []float64{
-		waves * (float64(serial*s.WarpCycles) + float64(c.BlockCycles)) / clock,
-		max(float64(s.Slots)/mps/float64(max(c.IssuePerClock, 1))/clock/c.Efficiency, busy(w(Multiply32)+float64(float64(c.Multiply64Slots)*w(Multiply64)), c.IntegerMultiplyLanes)),
-		busy(w(Float64)+float64(floatDivideSteps*w(FloatDivide64)), c.FP64Lanes) + busy(w(Convert64), c.Convert64Lanes),
-		busy(w(Float32)+float64(floatDivideSteps*w(FloatDivide32)), c.FP32Lanes),
-		busy(w(Special, FloatDivide32, FloatDivide64), c.SpecialFunctionLanes),
+	parts := []Resource{
+		{"latency", waves * (float64(serial*s.WarpCycles) + float64(c.BlockCycles)) / clock},
+		{"issue", max(float64(s.Slots)/mps/float64(max(c.IssuePerClock, 1))/clock/c.Efficiency, busy(w(Multiply32)+float64(float64(c.Multiply64Slots)*w(Multiply64)), c.IntegerMultiplyLanes))},
+		{"fp64", busy(w(Float64)+float64(floatDivideSteps*w(FloatDivide64)), c.FP64Lanes) + busy(w(Convert64), c.Convert64Lanes)},
+		{"fp32", busy(w(Float32)+float64(floatDivideSteps*w(FloatDivide32)), c.FP32Lanes)},
+		{"special", busy(w(Special, FloatDivide32, FloatDivide64), c.SpecialFunctionLanes)},
 	}
 	if m := s.Memory; m != nil {
 		parts = append(parts,
-			float64(m.Lines())/mps/clock/c.Efficiency,
-			float64(m.L2Sectors())*32/(c.L2BytesPerClock*clock)/c.Efficiency,
-			max(float64(m.Bursts)*32/(c.MemoryGBS*1e9), float64(m.Activations)*c.ActivationNS*1e-9/float64(max(c.MemoryChannels, 1)))/c.Efficiency)
+			Resource{"load/store", float64(m.Lines()) / mps / clock / c.Efficiency},
+			Resource{"L2", float64(m.L2Sectors()) * 32 / (c.L2BytesPerClock * clock) / c.Efficiency},
+			Resource{"memory", max(float64(m.Bursts)*32/(c.MemoryGBS*1e9), float64(m.Activations)*c.ActivationNS*1e-9/float64(max(c.MemoryChannels, 1))) / c.Efficiency})
 	}
-	var norm float64
-	for _, p := range parts {
-		norm += math.Pow(p, c.OverlapExponent)
-	}
-	return float64(c.StartUS*1e-6) + math.Pow(norm, 1/c.OverlapExponent)
+	return parts
 }
