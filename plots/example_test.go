@@ -5,8 +5,10 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"time"
 
 	"gpunotes/gpukit"
+	"gpunotes/gpukit/trace"
 	"gpunotes/plots"
 )
 
@@ -74,5 +76,62 @@ func ExampleContour() {
 	// Output:
 	// Two hills and a hollow. Contour lines of height / m at levels -20, 0, 20, 40, 60: 81 rows by 121 columns. Across, x / km from -3 to 3; upwards, y / km from -2 to 2. Least -28.895 at (0.7, 1.1); greatest 78.3485 at (-1.05, 0.5).
 	// <nil>
+	// <nil>
+}
+
+// Times of four programs, published ones beside simulated ones, which differ by
+// three orders of magnitude.
+func ExampleBars() {
+	f := plots.Bars([]string{"one worker", "100 workers", "4000 workers", "one per element"},
+		plots.Series{Name: "published", Values: []float64{1225.38, 47.398, 8.9961, 0.84249}},
+		plots.Series{Name: "simulated", Values: []float64{1289, 46.01, 6.829, math.NaN()}}).
+		Log().
+		Title("The same product, four ways").
+		Labels("", "kernel / ms")
+	fmt.Println(f.Alt())
+	fmt.Println(f.Save(filepath.Join(os.TempDir(), "bars.png")))
+	fmt.Println(f.Save(filepath.Join(os.TempDir(), "bars.svg")))
+	// Output:
+	// The same product, four ways. Bars of kernel / ms on a logarithmic axis. one worker: published 1225.38, simulated 1289. 100 workers: published 47.398, simulated 46.01. 4000 workers: published 8.9961, simulated 6.829. one per element: published 0.84249, simulated missing.
+	// <nil>
+	// <nil>
+}
+
+// A call that copies two arrays to a card, computes, and copies one back.
+func ExampleTimeline() {
+	ms := func(x float64) time.Duration { return time.Duration(x * 1e6) }
+	record := func(k trace.Kind, name string, from, took float64) trace.Record {
+		return trace.Record{Kind: k, Name: name, Start: ms(from), Duration: ms(took), Timing: trace.Simulated, Size: 16_000_000}
+	}
+	f := plots.Timeline(&trace.Trace{Records: []trace.Record{
+		record(trace.HtoD, "", 0, 6.27),
+		record(trace.HtoD, "", 6.4, 5.71),
+		record(trace.Launch, "product", 12.2, 0.842),
+		record(trace.DtoH, "", 13.1, 7.15),
+	}}).Title("Copies take longer than the kernel")
+	fmt.Println(f.Alt())
+	fmt.Println(f.Save(filepath.Join(os.TempDir(), "timeline.png")))
+	// Output:
+	// Copies take longer than the kernel. Timeline over 20.25 ms: 2 copies to the device, 11.98 ms; 1 launch, 842 us; 1 copy back, 7.15 ms. Simulated times.
+	// <nil>
+}
+
+// Two cards, and two kernels at their best there: a product of arrays is limited by
+// memory on both, a function of many operations by arithmetic on the one that has
+// few units for float64.
+func ExampleRoofline() {
+	f := plots.Roofline([]plots.Roof{
+		{Name: "Quadro K2000", FLOPS: 8 * 2 * 2 * 954e6, Bandwidth: 64e9},
+		{Name: "A100", FLOPS: 32 * 2 * 108 * 1410e6, Bandwidth: 1555e9},
+	},
+		plots.Work{Name: "product", Intensity: 1.0 / 24, Roof: "Quadro K2000"},
+		plots.Work{Name: "product", Intensity: 1.0 / 24, Roof: "A100"},
+		plots.Work{Name: "distance", Intensity: 105.0 / 24, Roof: "Quadro K2000"},
+		plots.Work{Name: "distance", Intensity: 105.0 / 24, Roof: "A100"}).
+		Title("What limits a kernel in float64")
+	fmt.Println(f.Alt())
+	fmt.Println(f.Save(filepath.Join(os.TempDir(), "roofline.png")))
+	// Output:
+	// What limits a kernel in float64. Roofline. Quadro K2000: 3.05e10 operations and 6.4e10 bytes a second, equal at 0.477 operations per byte. A100: 9.75e12 operations and 1.56e12 bytes a second, equal at 6.27 operations per byte. product: 0.0417 operations per byte, 2.67e9 a second. product: 0.0417 operations per byte, 6.48e10 a second. distance: 4.38 operations per byte, 3.05e10 a second. distance: 4.38 operations per byte, 6.8e12 a second.
 	// <nil>
 }

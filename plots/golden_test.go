@@ -43,9 +43,12 @@ func TestGolden(t *testing.T) {
 	ExampleHeatmap()
 	ExampleHeatmap_cells()
 	ExampleContour()
+	ExampleBars()
+	ExampleTimeline()
+	ExampleRoofline()
 	os.Stdout = stdout
 	null.Close()
-	for _, name := range []string{"heatmap.png", "cells.png", "contour.png", "contour.svg"} {
+	for _, name := range []string{"heatmap.png", "cells.png", "contour.png", "contour.svg", "bars.png", "bars.svg", "timeline.png", "roofline.png"} {
 		t.Run(name, func(t *testing.T) {
 			got, err := os.ReadFile(filepath.Join(os.TempDir(), name))
 			if err != nil {
