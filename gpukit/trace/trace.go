@@ -143,6 +143,46 @@ type Trace struct {
 	Note    string   `json:"note,omitempty"` // what there is to say about the trace as a whole
 }
 
+// Time adds up the durations of all records of a kind, as in
+// t.Time(trace.Launch): 0 of a nil trace and where there are none. Records that
+// overlap in time count each.
+func (t *Trace) Time(k Kind) time.Duration {
+	var sum time.Duration
+	if t != nil {
+		for _, r := range t.Records {
+			if r.Kind == k {
+				sum += r.Duration
+			}
+		}
+	}
+	return sum
+}
+
+// Bytes adds up the sizes of all records of a kind, as Time does the durations.
+func (t *Trace) Bytes(k Kind) int64 {
+	var sum int64
+	if t != nil {
+		for _, r := range t.Records {
+			if r.Kind == k {
+				sum += r.Size
+			}
+		}
+	}
+	return sum
+}
+
+// Counter adds up a number that the simulator counted, by its name as the records
+// have it, e.g. "warp instructions": 0 if no record has it.
+func (t *Trace) Counter(name string) int64 {
+	var sum int64
+	if t != nil {
+		for _, r := range t.Records {
+			sum += r.Counters[name]
+		}
+	}
+	return sum
+}
+
 // JSON returns the trace as indented JSON, times in nanoseconds, sizes in bytes:
 // what ParseJSON reads. Of a nil trace it is "null".
 func (t *Trace) JSON() string {

@@ -622,3 +622,17 @@ func TestDeviceIsCutBetweenCharacters(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+func TestSums(t *testing.T) {
+	x := &Trace{Records: []Record{
+		{Kind: HtoD, Duration: 3, Size: 8}, {Kind: Launch, Duration: 5, Counters: map[string]int64{"a": 2}},
+		{Kind: HtoD, Duration: 4, Size: 1}, {Kind: Launch, Duration: 7, Counters: map[string]int64{"a": 1, "b": 4}},
+	}}
+	if x.Time(HtoD) != 7 || x.Time(Launch) != 12 || x.Time(Memset) != 0 || x.Bytes(HtoD) != 9 || x.Counter("a") != 3 || x.Counter("c") != 0 {
+		t.Error(x.Time(HtoD), x.Time(Launch), x.Time(Memset), x.Bytes(HtoD), x.Counter("a"), x.Counter("c"))
+	}
+	var none *Trace
+	if none.Time(Launch) != 0 || none.Bytes(HtoD) != 0 || none.Counter("a") != 0 {
+		t.Error("a nil trace")
+	}
+}
