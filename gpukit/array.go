@@ -397,13 +397,26 @@ func (a *Array) copy() *Array {
 	return newArray(out, a.shape)
 }
 
-// T returns a with its dimensions in reverse order, as a view.
-func (a *Array) T() *Array {
+// T returns, as a view, a with its dimensions in another order: dimension d of the
+// view is dimension axes[d] of a, as in numpy's transpose. Without axes the order is
+// reversed. T(1, 0, 2) exchanges the first two of three. It panics with a
+// *ShapeError unless axes names each dimension once.
+func (a *Array) T(axes ...int) *Array {
 	a.must("T")
 	n := len(a.shape)
 	t := &Array{a.store, a.offset, make([]int, n), make([]int, n)}
-	for i := range n {
-		t.shape[i], t.strides[i] = a.shape[n-1-i], a.strides[n-1-i]
+	if len(axes) == 0 {
+		for d := range n {
+			axes = append(axes, n-1-d)
+		}
+	}
+	seen := make([]bool, n)
+	for d, from := range axes {
+		if len(axes) != n || from < 0 || from >= n || seen[from] {
+			panic(&ShapeError{Op: "T", Detail: fmt.Sprintf("axes %v do not name each of the %d dimensions, 0 to %d, once", axes, n, n-1)})
+		}
+		seen[from] = true
+		t.shape[d], t.strides[d] = a.shape[from], a.strides[from]
 	}
 	return t
 }

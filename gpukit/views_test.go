@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"gpunotes/gpukit/simt"
@@ -262,5 +263,35 @@ func TestLinspaceEnds(t *testing.T) {
 	})
 	if tried < 20 {
 		t.Errorf("only %d meshes", tried)
+	}
+}
+
+// T with axes is numpy's transpose: element (i0, i1, ...) of the view is the one of
+// the array at which each index stands in the dimension that axes names.
+func TestTransposeAxes(t *testing.T) {
+	a := Arange(2*3*4).Reshape(2, 3, 4)
+	for _, axes := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}, nil} {
+		b := a.T(axes...)
+		if axes == nil {
+			axes = []int{2, 1, 0}
+		}
+		for i := range 2 {
+			for j := range 3 {
+				for k := range 4 {
+					at := [3]int{i, j, k}
+					if got := b.At(at[axes[0]], at[axes[1]], at[axes[2]]); got != a.At(i, j, k) {
+						t.Fatalf("axes %v: element (%d, %d, %d) is %v", axes, i, j, k, got)
+					}
+				}
+			}
+		}
+	}
+	if s := Zeros().T(); len(s.Shape()) != 0 {
+		t.Error(s.Shape())
+	}
+	for _, axes := range [][]int{{0}, {0, 0, 1}, {0, 1, 3}, {-1, 0, 1}, {0, 1, 2, 3}} {
+		if why := caught(func() { a.T(axes...) }); !strings.Contains(why, "do not name each of the 3 dimensions") {
+			t.Errorf("axes %v: %q", axes, why)
+		}
 	}
 }
