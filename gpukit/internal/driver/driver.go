@@ -284,39 +284,77 @@ type Code int
 
 // The errors that can come from the calls of this package, numbers from cuda.h.
 const (
-	InvalidValue          Code = 1
-	OutOfMemory           Code = 2
-	NotInitialized        Code = 3
-	Deinitialized         Code = 4
-	NoDevice              Code = 100
-	InvalidDevice         Code = 101
-	InvalidImage          Code = 200
-	InvalidContext        Code = 201
-	NoBinaryForGPU        Code = 209
-	InvalidPTX            Code = 218
-	UnsupportedPTXVersion Code = 222
-	InvalidHandle         Code = 400
-	NotFound              Code = 500
-	IllegalAddress        Code = 700
-	LaunchOutOfResources  Code = 701
-	LaunchTimeout         Code = 702
-	ContextIsDestroyed    Code = 709
-	Assert                Code = 710
-	IllegalInstruction    Code = 715
-	MisalignedAddress     Code = 716
-	InvalidAddressSpace   Code = 717
-	LaunchFailed          Code = 719
-	NotSupported          Code = 801
-	Unknown               Code = 999
+	InvalidValue               Code = 1
+	OutOfMemory                Code = 2
+	NotInitialized             Code = 3
+	Deinitialized              Code = 4
+	StubLibrary                Code = 34
+	CallRequiresNewerDriver    Code = 36
+	DeviceUnavailable          Code = 46
+	NoDevice                   Code = 100
+	InvalidDevice              Code = 101
+	DeviceNotLicensed          Code = 102
+	InvalidImage               Code = 200
+	InvalidContext             Code = 201
+	MapFailed                  Code = 205
+	NoBinaryForGPU             Code = 209
+	ECCUncorrectable           Code = 214
+	InvalidPTX                 Code = 218
+	NVLinkUncorrectable        Code = 220
+	JITCompilerNotFound        Code = 221
+	UnsupportedPTXVersion      Code = 222
+	JITCompilationDisabled     Code = 223
+	Contained                  Code = 226
+	SharedObjectInitFailed     Code = 303
+	OperatingSystem            Code = 304
+	InvalidHandle              Code = 400
+	IllegalState               Code = 401
+	NotFound                   Code = 500
+	NotReady                   Code = 600
+	IllegalAddress             Code = 700
+	LaunchOutOfResources       Code = 701
+	LaunchTimeout              Code = 702
+	PrimaryContextActive       Code = 708
+	ContextIsDestroyed         Code = 709
+	Assert                     Code = 710
+	HardwareStackError         Code = 714
+	IllegalInstruction         Code = 715
+	MisalignedAddress          Code = 716
+	InvalidAddressSpace        Code = 717
+	InvalidPC                  Code = 718
+	LaunchFailed               Code = 719
+	TensorMemoryLeak           Code = 721
+	NotPermitted               Code = 800
+	NotSupported               Code = 801
+	SystemNotReady             Code = 802
+	SystemDriverMismatch       Code = 803
+	CompatNotSupportedOnDevice Code = 804
+	MPSConnectionFailed        Code = 805
+	MPSRPCFailure              Code = 806
+	MPSServerNotReady          Code = 807
+	MPSMaxClientsReached       Code = 808
+	MPSMaxConnectionsReached   Code = 809
+	MPSClientTerminated        Code = 810
+	ExternalDevice             Code = 911
+	Unknown                    Code = 999
 )
 
 var codeNames = map[Code]string{
-	InvalidValue: "INVALID_VALUE", OutOfMemory: "OUT_OF_MEMORY", NotInitialized: "NOT_INITIALIZED", Deinitialized: "DEINITIALIZED", NoDevice: "NO_DEVICE",
-	InvalidDevice: "INVALID_DEVICE", InvalidImage: "INVALID_IMAGE", InvalidContext: "INVALID_CONTEXT", NoBinaryForGPU: "NO_BINARY_FOR_GPU", InvalidPTX: "INVALID_PTX",
-	UnsupportedPTXVersion: "UNSUPPORTED_PTX_VERSION", InvalidHandle: "INVALID_HANDLE", NotFound: "NOT_FOUND", IllegalAddress: "ILLEGAL_ADDRESS",
-	LaunchOutOfResources: "LAUNCH_OUT_OF_RESOURCES", LaunchTimeout: "LAUNCH_TIMEOUT", ContextIsDestroyed: "CONTEXT_IS_DESTROYED", Assert: "ASSERT",
-	IllegalInstruction: "ILLEGAL_INSTRUCTION", MisalignedAddress: "MISALIGNED_ADDRESS", InvalidAddressSpace: "INVALID_ADDRESS_SPACE", LaunchFailed: "LAUNCH_FAILED",
-	NotSupported: "NOT_SUPPORTED", Unknown: "UNKNOWN",
+	InvalidValue: "INVALID_VALUE", OutOfMemory: "OUT_OF_MEMORY", NotInitialized: "NOT_INITIALIZED", Deinitialized: "DEINITIALIZED",
+	StubLibrary: "STUB_LIBRARY", CallRequiresNewerDriver: "CALL_REQUIRES_NEWER_DRIVER", DeviceUnavailable: "DEVICE_UNAVAILABLE", NoDevice: "NO_DEVICE",
+	InvalidDevice: "INVALID_DEVICE", DeviceNotLicensed: "DEVICE_NOT_LICENSED", InvalidImage: "INVALID_IMAGE", InvalidContext: "INVALID_CONTEXT",
+	MapFailed: "MAP_FAILED", NoBinaryForGPU: "NO_BINARY_FOR_GPU", ECCUncorrectable: "ECC_UNCORRECTABLE", InvalidPTX: "INVALID_PTX",
+	NVLinkUncorrectable: "NVLINK_UNCORRECTABLE", JITCompilerNotFound: "JIT_COMPILER_NOT_FOUND", UnsupportedPTXVersion: "UNSUPPORTED_PTX_VERSION",
+	JITCompilationDisabled: "JIT_COMPILATION_DISABLED", Contained: "CONTAINED", SharedObjectInitFailed: "SHARED_OBJECT_INIT_FAILED",
+	OperatingSystem: "OPERATING_SYSTEM", InvalidHandle: "INVALID_HANDLE", IllegalState: "ILLEGAL_STATE", NotFound: "NOT_FOUND", NotReady: "NOT_READY",
+	IllegalAddress: "ILLEGAL_ADDRESS", LaunchOutOfResources: "LAUNCH_OUT_OF_RESOURCES", LaunchTimeout: "LAUNCH_TIMEOUT",
+	PrimaryContextActive: "PRIMARY_CONTEXT_ACTIVE", ContextIsDestroyed: "CONTEXT_IS_DESTROYED", Assert: "ASSERT",
+	HardwareStackError: "HARDWARE_STACK_ERROR", IllegalInstruction: "ILLEGAL_INSTRUCTION", MisalignedAddress: "MISALIGNED_ADDRESS",
+	InvalidAddressSpace: "INVALID_ADDRESS_SPACE", InvalidPC: "INVALID_PC", LaunchFailed: "LAUNCH_FAILED", TensorMemoryLeak: "TENSOR_MEMORY_LEAK",
+	NotPermitted: "NOT_PERMITTED", NotSupported: "NOT_SUPPORTED", SystemNotReady: "SYSTEM_NOT_READY", SystemDriverMismatch: "SYSTEM_DRIVER_MISMATCH",
+	CompatNotSupportedOnDevice: "COMPAT_NOT_SUPPORTED_ON_DEVICE", MPSConnectionFailed: "MPS_CONNECTION_FAILED", MPSRPCFailure: "MPS_RPC_FAILURE",
+	MPSServerNotReady: "MPS_SERVER_NOT_READY", MPSMaxClientsReached: "MPS_MAX_CLIENTS_REACHED", MPSMaxConnectionsReached: "MPS_MAX_CONNECTIONS_REACHED",
+	MPSClientTerminated: "MPS_CLIENT_TERMINATED", ExternalDevice: "EXTERNAL_DEVICE", Unknown: "UNKNOWN",
 }
 
 // String returns CUDA's name, e.g. "CUDA_ERROR_OUT_OF_MEMORY", or the number of one that this package does not know.

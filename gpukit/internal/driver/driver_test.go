@@ -17,7 +17,7 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{&Error{Call: "cuMemAlloc", Code: OutOfMemory}, "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY"},
-		{&Error{Call: "cuInit", Code: 34}, "cuInit: CUDA error 34"},
+		{&Error{Call: "cuInit", Code: 35}, "cuInit: CUDA error 35"},
 		{&Error{Call: "cuLaunchKernel", Code: IllegalAddress, Detail: "address 0x8", Place: place}, "cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS: address 0x8, at cell 3:4:7 (PTX line 62: trap;), block (1,0,0), thread (5,2,0)"},
 		{&Error{Call: "cuLaunchKernel", Code: LaunchFailed, Detail: "a race, with its place", Place: place, Cause: &cause{"a race, with its place"}}, "cuLaunchKernel: CUDA_ERROR_LAUNCH_FAILED: a race, with its place"},
 		{&Error{Call: "cuModuleLoadDataEx", Code: InvalidPTX, Log: "line 3: no\n\x00"}, "cuModuleLoadDataEx: CUDA_ERROR_INVALID_PTX\nline 3: no"},

@@ -265,7 +265,9 @@ func (d *Device) Fill(dst driver.Ptr, value byte, n uint64) error {
 
 // Poke writes memory while a launch runs, as a host does whose memory is mapped. It may be called from the launch's Cancel
 // and from nowhere else.
-func (d *Device) Poke(dst driver.Ptr, src []byte) error { return d.mem.write("cuMemHostAlloc", dst, src) }
+func (d *Device) Poke(dst driver.Ptr, src []byte) error {
+	return d.mem.write("cuMemHostAlloc", dst, src)
+}
 
 // done gives a finished operation its place in time.
 func (d *Device) done(r driver.Record) {
