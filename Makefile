@@ -9,7 +9,9 @@ ACCURACY_RUN ?=
 FUZZ ?= 50
 PLANTED ?=
 FLOAT32 ?=
-export GO PYTHON CHROMIUM
+GPU_HOST ?=
+GPU_ARGS ?=
+export GO PYTHON CHROMIUM GPU_HOST
 
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -22,6 +24,9 @@ VENV_STAMP := $(VENV)/.gpunotes-complete
 BROWSER_STAMP := $(VENV)/.gpunotes-browser-complete
 KERNEL_STAMP := $(VENV)/.gpunotes-kernel-complete
 ACCURACY_STAMP := $(VENV)/.gpunotes-accuracy-complete
+DRIVER_STAMP := $(VENV)/.gpunotes-driver
+FACTS := gpukit/internal/driver/cuda/facts
+EXPERIMENTS := gpukit/internal/experiments
 
 # Directories too: their time changes when a file is removed.
 KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( -path jupyter/lab -o -path jupyter/kerneltest -o -path $(LIBM)/accuracy -o -name testdata \) -prune \
@@ -29,21 +34,26 @@ KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( -path jupyt
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help lab test test-all notebooks notebooks-update bench clean
-.PHONY: preflight preflight-browser kernel test-go test-bindings test-kernel test-browser test-amd64-v3 test-ptxas
-.PHONY: fuzz planted accuracy test-accuracy test-float32 FORCE
+.PHONY: help lab test test-all notebooks notebooks-update bench clean gpu-facts gpu-test gpu-bench gpu-bundle
+.PHONY: preflight preflight-browser kernel test-go test-bindings test-kernel test-browser test-amd64-v3 test-ptxas test-cuda
+.PHONY: fuzz planted accuracy test-accuracy test-float32 experiments test-experiments FORCE
 
 help:
 	@echo 'make lab               install what is missing, start JupyterLab on notebooks/   (LAB_ARGS="--port 9999")'
 	@echo 'make test              everything that needs no root and no browser'
-	@echo 'make test-all          what make test leaves out: real browser, NVIDIA assembler, GOAMD64=v3, accuracy of libm'
+	@echo 'make test-all          what make test leaves out: real browser, NVIDIA assembler, build with CUDA, GOAMD64=v3, accuracy of libm'
 	@echo 'make notebooks         execute the notebooks, compare with the committed outputs (NOTEBOOKS="05 06": only these)'
 	@echo 'make notebooks-update  execute the notebooks, write their outputs'
+	@echo 'make experiments       the public threads on simulated cards, beside their own times; writes $(EXPERIMENTS)/EXPERIMENTS.md'
 	@echo 'make accuracy          measure libm against MPFR, write $(LIBM)/ACCURACY.md (minutes; ACCURACY_RUN='^J': only these)'
 	@echo 'make test-float32      float32 functions on all 2^32 numbers (minutes each; FLOAT32=Sin: only this one)'
 	@echo 'make fuzz              random functions on every engine against the Go compiler (FUZZ=50: 50 times as many as make test; SEED=7)'
 	@echo 'make planted           deliberate faults that the tests must find (PLANTED=regexp: only those whose description it matches)'
 	@echo 'make bench             benchmarks'
+	@echo 'make gpu-facts         what an NVIDIA card does where our code relies on it; needs only its driver and Python'
+	@echo 'make gpu-test          the tests, on an NVIDIA card                     (GPU_HOST=user@host: on that machine)'
+	@echo 'make gpu-bench         gpukit against numba and CuPy, on an NVIDIA card (GPU_HOST=user@host: on that machine)'
+	@echo 'make gpu-bundle        artefacts/gpu: all three for a machine without Go'
 	@echo 'make clean             remove .venv and build outputs'
 
 lab: kernel
@@ -74,12 +84,26 @@ $(BROWSER_STAMP): $(LAB)/requirements-browser.txt $(VENV_STAMP) | preflight-brow
 		{ echo 'playwright could not be installed (network?). Run the same command again.' >&2; exit 1; }
 	@touch $@
 
-# The two versions install to the same place inside a package folder, so each has a folder of its own.
+# The versions install to the same place inside a package folder, so each has a folder of its own.
 $(VENV)/ptxas-%/.complete: $(LAB)/requirements-ptxas-%.txt $(VENV_STAMP)
 	@echo "== NVIDIA's assembler of CUDA $* into $(VENV) (once)"
 	@rm -rf $(@D)
 	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --no-deps --require-hashes --target $(@D) -r $< || \
 		{ echo 'ptxas could not be installed (network?). Run the same command again.' >&2; exit 1; }
+	@touch $@
+
+$(VENV)/cuda-header-%/.complete: $(LAB)/requirements-cuda-%.txt $(VENV_STAMP)
+	@echo '== cuda.h of CUDA $* into $(VENV) (once)'
+	@rm -rf $(@D)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --no-deps --require-hashes --target $(@D) -r $< || \
+		{ echo "cuda.h of CUDA $* could not be installed (network?)." >&2; exit 1; }
+	@touch $@
+
+$(VENV)/zig/.complete: $(LAB)/requirements-zig.txt $(VENV_STAMP)
+	@echo '== a C compiler that links for older systems into $(VENV) (once)'
+	@rm -rf $(@D)
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --no-deps --require-hashes --target $(@D) -r $< || \
+		{ echo 'ziglang could not be installed (network?).' >&2; exit 1; }
 	@touch $@
 
 $(ACCURACY_STAMP): $(LIBM)/accuracy/requirements.txt $(VENV_STAMP)
@@ -93,7 +117,16 @@ FORCE:
 
 kernel: $(KERNEL_STAMP)
 
-$(KERNEL_STAMP): $(KERNEL_SOURCES) $(VENV_STAMP) | preflight
+# Says where the driver is; a kernel that was built before there was one is built anew. Written only if it changed.
+$(DRIVER_STAMP): FORCE | $(VENV_STAMP)
+	@now="$$({ ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | sed -n 's/.*=> \(.*libcuda\.so\.1\)$$/\1/p') $(GPUNOTES_LIBCUDA) $(CUDA_HOME)"; \
+		[ -f $@ ] && [ "$$now" = "$$(cat $@)" ] || echo "$$now" >$@
+
+# A machine with driver and compiler may lack no more than cuda.h. Without it the kernel is built without CUDA.
+$(KERNEL_STAMP): $(KERNEL_SOURCES) $(VENV_STAMP) $(DRIVER_STAMP) | preflight
+	@case "$$($(GO) run ./jupyter cuda --prefix $(VENV))" in \
+		*'cuda.h is all that is missing'*) $(MAKE) --no-print-directory $(VENV)/cuda-header-12/.complete || true ;; \
+	esac
 	@echo '== the kernel into $(VENV)'
 	@$(GO) run ./jupyter install --prefix $(VENV)
 	@touch $@
@@ -122,17 +155,38 @@ notebooks: kernel
 notebooks-update: kernel
 	@$(PY) $(LAB)/notebooks.py update $(NOTEBOOKS)
 
-test-all: test-amd64-v3 test-ptxas test-accuracy test-browser
+test-all: test-amd64-v3 test-ptxas test-cuda test-accuracy test-experiments test-browser
 
-# Every kind of PTX that we write, through the assemblers that NVIDIA ships for Linux on x86-64 and arm64.
-test-ptxas: $(VENV)/ptxas-11/.complete $(VENV)/ptxas-12/.complete
-	@for v in 11 12; do \
-		echo "== go test, PTX through ptxas of CUDA $$v"; \
-		GPUNOTES_PTXAS="$(CURDIR)/$(VENV)/ptxas-$$v/nvidia/cuda_nvcc/bin/ptxas" \
-			$(GO) test -timeout 5m ./gpukit/internal/ptx ./gpukit/internal/codegen/nvptx || exit 1; \
-		GPUNOTES_PTXAS="$(CURDIR)/$(VENV)/ptxas-$$v/nvidia/cuda_nvcc/bin/ptxas" \
-			$(GO) test -timeout 5m -run ThroughPtxas ./gpukit || exit 1; \
+# Every kind of PTX that we write, through the assemblers that NVIDIA ships for Linux on x86-64 and arm64, and through the
+# compiler in the driver, where there is one (GPUNOTES_PTXJIT=file names it, or several; no GPU is needed).
+test-ptxas: $(VENV)/ptxas-11/.complete $(VENV)/ptxas-12/.complete $(VENV)/ptxas-13/.complete
+	@through() { \
+		echo "== go test, PTX through $$1"; \
+		GPUNOTES_PTXAS="$$2" $(GO) test -count=1 -timeout 5m -run 'Assembler|Registers' ./gpukit/internal/ptx ./gpukit/internal/codegen/nvptx && \
+		GPUNOTES_PTXAS="$$2" $(GO) test -count=1 -timeout 5m -run ThroughPtxas ./gpukit && \
+		for f in $(FACTS)/facts*.ptx; do "$$2" -arch=sm_80 -o /dev/null $$f 2>$(VENV)/said || { cat $(VENV)/said; return 1; }; done; \
+	}; \
+	for v in 11 12 13; do \
+		through "ptxas of CUDA $$v" "$$(echo '$(CURDIR)/$(VENV)'/ptxas-$$v/nvidia/cu*/bin/ptxas)" || exit 1; \
+	done; \
+	for lib in $${GPUNOTES_PTXJIT:-""}; do \
+		if which=$$(GPUNOTES_PTXJIT=$$lib $(PY) $(LAB)/ptxjit.py --library 2>&1); then \
+			(export GPUNOTES_PTXJIT=$$lib; through "the driver's compiler, $$which" '$(CURDIR)/$(LAB)/ptxjit.py') || exit 1; \
+		elif [ -n "$$lib" ]; then \
+			echo "$$which" >&2; exit 1; \
+		else \
+			echo "== PTX through the driver's compiler: not run, there is none here ($$which)"; \
+		fi; \
 	done
+
+# The build with CUDA, with the oldest and newest cuda.h, on a libcuda that simulates.
+ifeq ($(shell uname -sm),Linux x86_64)
+test-cuda: $(VENV)/cuda-header-11/.complete $(VENV)/cuda-header-12/.complete $(VENV)/cuda-header-13/.complete | preflight
+	@$(LAB)/test-cuda.sh $(VENV)
+else
+test-cuda:
+	@echo '== the build with CUDA: not run, this is no Linux on x86-64 (its packages of cuda.h are for that)'
+endif
 
 # amd64-v3 lets the Go compiler fuse x*y+z: results must not change by it.
 test-amd64-v3: preflight
@@ -153,6 +207,13 @@ test-accuracy: $(ACCURACY_STAMP)
 	@echo '== libm against MPFR, a part of the points'
 	@$(GO) run ./$(LIBM)/accuracy -python $(PY) -points $(or $(ACCURACY_POINTS),100000)
 
+experiments: preflight
+	@$(GO) run ./$(EXPERIMENTS) -o $(EXPERIMENTS)/EXPERIMENTS.md
+
+test-experiments: preflight
+	@echo '== the table of the experiments is current'
+	@$(GO) run ./$(EXPERIMENTS) -check $(EXPERIMENTS)/EXPERIMENTS.md
+
 # In go test a part of the numbers is tried.
 test-float32: preflight
 	@echo '== float32 functions on all numbers'
@@ -169,6 +230,20 @@ planted: preflight
 
 bench: preflight
 	$(GO) test -run '^$$' -bench . -benchmem ./gpukit/...
+
+gpu-facts:
+ifeq ($(GPU_HOST),)
+	@$(PYTHON) $(FACTS)/facts.py $(GPU_ARGS)
+else
+	@tar cz -C $(FACTS) . | ssh '$(GPU_HOST)' 'mkdir -p gpunotes-facts && tar xz -C gpunotes-facts && python3 gpunotes-facts/facts.py $(GPU_ARGS)'
+endif
+
+gpu-test gpu-bench: gpu-bundle
+	@$(LAB)/gpu-bundle.sh run $(@:gpu-%=%) $(GPU_ARGS)
+
+# For the compiler, which needs cuda.h; the one in VENV serves where there is no toolkit.
+gpu-bundle: $(VENV)/cuda-header-12/.complete $(VENV)/zig/.complete | preflight
+	@$(LAB)/gpu-bundle.sh build $(VENV)
 
 clean:
 	rm -rf $(VENV) artefacts .cache

@@ -23,14 +23,17 @@ const gophernotes = "github.com/gopherdata/gophernotes"
 
 // goTool runs the go command in the module, untouched by the caller's own
 // workspace and flags.
-func goTool(dir string, args ...string) ([]byte, error) {
+func goTool(dir string, args ...string) ([]byte, error) { return goToolWith(nil, dir, args...) }
+
+// goToolWith is goTool with more in the environment.
+func goToolWith(env []string, dir string, args ...string) ([]byte, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
 		return nil, errors.New("the go command is not on your PATH; install Go from https://go.dev/dl/ (the installed kernel itself will not need it)")
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
+	cmd.Env = append(append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0"), env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
@@ -70,7 +73,7 @@ func sourceRoot() (string, error) {
 }
 
 // buildKernel compiles the kernel from the source around the current directory.
-func buildKernel(binary string, progress io.Writer) (mark, error) {
+func buildKernel(binary string, cuda cudaBuild, progress io.Writer) (mark, error) {
 	var m mark
 	step := func(what string, do func() error) error {
 		fmt.Fprintf(progress, "%s ...", what)
@@ -116,9 +119,16 @@ func buildKernel(binary string, progress io.Writer) (mark, error) {
 		return m, err
 	}
 	m.Go = runtime.Version()
-	err = step("compiling (minutes the first time)", func() error {
-		_, err := goTool(root, "build", "-buildvcs=false", "-trimpath", "-modfile="+modfile,
-			"-ldflags=-s -w -X main.build="+m.Build, "-o", binary, gophernotes)
+	err = step("compiling (minutes the first time)", func() (err error) {
+		args := []string{"build", "-buildvcs=false", "-trimpath", "-modfile=" + modfile, "-ldflags=-s -w -X main.build=" + m.Build, "-o", binary}
+		var env []string
+		if cuda.with {
+			args = append(args, cudaTags)
+			if env, err = cudaEnv(root, cuda.header); err != nil {
+				return err
+			}
+		}
+		_, err = goToolWith(env, root, append(args, gophernotes)...)
 		return err
 	})
 	return m, err

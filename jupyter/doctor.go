@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,20 +22,24 @@ import (
 type problem struct{ what, cure string }
 
 // doctor examines an installed kernel and reports; it returns the exit status.
-func doctor(p place, out io.Writer) int {
+func doctor(p place, m machine, out io.Writer) int {
 	problems := examine(p)
+	notes, more := examineCUDA(p, m)
+	problems = append(problems, more...)
 	if root, err := sourceRoot(); err == nil {
 		problems = append(problems, examineAge(p, root)...)
 	}
 	problems = append(problems, examineJupyter(p, findJupyter(p))...)
-	if len(problems) == 0 {
-		fmt.Fprintf(out, "the kernel %q in %s is well\n", p.name, p.dir())
-		return 0
-	}
 	for _, x := range problems {
 		fmt.Fprintf(out, "problem: %s\n   cure: %s\n", x.what, x.cure)
 	}
-	return 1
+	if len(problems) == 0 {
+		fmt.Fprintf(out, "the kernel %q in %s is well\n", p.name, p.dir())
+	}
+	for _, n := range notes {
+		fmt.Fprintf(out, "CUDA: %s\n", n)
+	}
+	return min(len(problems), 1)
 }
 
 // examine looks at the kernelspec and the program in it.
@@ -100,6 +105,100 @@ func examine(p place) []problem {
 		list = append(list, one("kernel.json and the program in %s are from two different builds", dir)...)
 	}
 	return list
+}
+
+// seen is what a kernel program says of the machine's GPUs.
+type seen struct {
+	CUDA    bool `json:"cuda"` // built with it
+	Devices []struct {
+		Name  string `json:"name"`
+		About string `json:"about"`
+	} `json:"devices"`
+	Error string `json:"error"` // why the first cannot be opened
+}
+
+// askDevices has a kernel program look for GPUs, with or without the variable
+// that hides some.
+func askDevices(binary string, all bool) (s seen, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "--devices")
+	cmd.WaitDelay = time.Second
+	if all {
+		cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, hiding+"=") })
+	}
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &s)
+	}
+	s.Error, _, _ = strings.Cut(strings.TrimPrefix(s.Error, `gpukit.Open("cuda:0"): `), "; open one of ") // the cards to simulate do not help here
+	return s, err
+}
+
+// hiding is the variable that says which GPUs a process sees.
+const hiding = "CUDA_VISIBLE_DEVICES"
+
+// examineCUDA says what the kernel can do with this machine's GPUs.
+func examineCUDA(p place, m machine) (notes []string, list []problem) {
+	spec, err := readSpec(p.dir())
+	if err != nil || spec.Metadata.Mark == nil {
+		return nil, nil // examine has said so
+	}
+	binary := filepath.Join(p.dir(), binaryName())
+	s, err := askDevices(binary, false)
+	if err != nil {
+		return nil, nil // examine, or examineAge, has said so
+	}
+	plan, lib := planCUDA(m, "auto"), m.libcuda()
+	switch {
+	case !s.CUDA && spec.Metadata.Mark.CUDA == "no":
+		return []string{"the kernel was built without, because --cuda=no was given"}, nil
+	case !s.CUDA && plan.with:
+		return nil, []problem{{"the kernel was built without CUDA, and now there are " + plan.header.String() + " and a driver, " + lib, p.command("install")}}
+	case !s.CUDA && lib != "":
+		return nil, []problem{{"the kernel was built " + plan.said, "do that, then " + p.command("install") + "; or, to do without, " + p.command("install") + " --cuda=no"}}
+	case !s.CUDA:
+		return []string{"the kernel was built " + plan.said + "; it computes on the cores and on simulated cards"}, nil
+	}
+	notes = append(notes, "the kernel was built with cuda.h of "+spec.Metadata.Mark.CUDA)
+	if lib == "" {
+		return append(notes, strings.TrimPrefix(plan.said, "without CUDA: ")+": it computes on the cores and on simulated cards until there is one"), nil
+	}
+	notes = append(notes, "driver "+cmp.Or(m.driverVersion(lib), "of unknown version")+" in "+lib)
+	for _, d := range s.Devices {
+		notes = append(notes, d.Name+": "+d.About)
+	}
+	value, set := os.LookupEnv(hiding)
+	hidden := 0
+	if set {
+		if all, err := askDevices(binary, true); err == nil {
+			hidden = len(all.Devices) - len(s.Devices)
+		}
+	}
+	switch {
+	case hidden > 0 && len(s.Devices) == 0:
+		list = append(list, problem{
+			fmt.Sprintf("%s=%q hides all %d GPUs of this machine", hiding, value, hidden),
+			fmt.Sprintf("unset %s, or list the numbers that nvidia-smi -L gives: export %[1]s=0", hiding),
+		})
+	case hidden > 0:
+		notes = append(notes, fmt.Sprintf("%s=%q hides %d more", hiding, value, hidden))
+	}
+	if s.Error != "" && hidden == 0 {
+		list = append(list, problem{s.Error, cureOf(s.Error)})
+	}
+	return notes, list
+}
+
+// cureOf says what to do about a driver that gives no device.
+func cureOf(what string) string {
+	switch {
+	case strings.Contains(what, "NO_DEVICE"):
+		return "nvidia-smi must list a GPU: start a container with --gpus all; elsewhere, lspci | grep -i nvidia and ls -l /dev/nvidia* show what is there"
+	case strings.Contains(what, "MISMATCH"):
+		return "driver and kernel module differ, as after an update: reboot"
+	}
+	return "nvidia-smi tells whether the driver itself works; if not, install it anew"
 }
 
 // installed lists our kernels elsewhere: under other names, and in the user's own

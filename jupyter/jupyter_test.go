@@ -472,6 +472,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"install", "extra"}, 2, "extra"},
 		{[]string{"dance", "--prefix", "/x"}, 2, "dance"},
 		{[]string{"install", "--prefix", "/x", "--user"}, 2, "not both"},
+		{[]string{"install", "--cuda=maybe"}, 2, "auto, yes, no"},
 		{[]string{"install", "--help"}, 0, "usage:"},
 		{[]string{"help"}, 0, "usage:"},
 		{[]string{"--help"}, 0, "usage:"},

@@ -1,9 +1,10 @@
 // Command jupyter builds the notebook kernel of gpunotes and installs it into
 // Jupyter.
 //
-//	go run ./jupyter install   [--prefix DIR | --user] [--as NAME]
+//	go run ./jupyter install   [--prefix DIR | --user] [--as NAME] [--cuda=auto|yes|no]
 //	go run ./jupyter uninstall [--prefix DIR | --user] [--as NAME]
 //	go run ./jupyter doctor    [--prefix DIR | --user] [--as NAME]
+//	go run ./jupyter cuda      [--prefix DIR | --user]
 //
 // Without --prefix or --user the active virtual environment is used, if there
 // is one, else the user's own Jupyter directory.
@@ -20,6 +21,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 )
 
 const usage = `usage: go run ./jupyter COMMAND [--prefix DIR | --user] [--as NAME]
@@ -28,11 +31,14 @@ commands:
   install     build the kernel and install it into Jupyter
   uninstall   remove it
   doctor      say what is wrong with an installed kernel, and what cures it
+  cuda        say whether install would build with CUDA, and what it found
 
 options:
   --prefix DIR   install below DIR/share/jupyter (default: the active virtual environment)
   --user         install into your own Jupyter directory (default without one)
   --as NAME      name of the kernelspec (default gpunotes)
+  --cuda=WAY     auto: with CUDA where cuda.h, a C compiler and a driver are found (default);
+                 yes: with CUDA, driver or not, else fail; no: without
 `
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -54,6 +60,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	prefix := flags.String("prefix", "", "")
 	user := flags.Bool("user", false, "")
 	name := flags.String("as", "gpunotes", "")
+	way := flags.String("cuda", "auto", "")
 	if err := flags.Parse(args[1:]); err != nil {
 		fmt.Fprint(stderr, usage)
 		if errors.Is(err, flag.ErrHelp) {
@@ -66,6 +73,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s\nunexpected argument %q\n", usage, flags.Arg(0))
 		return 2
 	}
+	if !slices.Contains(cudaWays, *way) {
+		fmt.Fprintf(stderr, "%s\n--cuda=%s: it is one of %s\n", usage, *way, strings.Join(cudaWays, ", "))
+		return 2
+	}
 	place, err := choosePlace(*prefix, *user, *name, os.Getenv)
 	if err != nil {
 		fmt.Fprintln(stderr, err)
@@ -73,11 +84,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	switch command {
 	case "install":
-		err = install(place, buildKernel, stdout)
+		err = install(place, kernelBuilder(thisMachine(place), *way), stdout)
 	case "uninstall":
 		err = uninstall(place, stdout)
 	case "doctor":
-		return doctor(place, stdout)
+		return doctor(place, thisMachine(place), stdout)
+	case "cuda":
+		sayCUDA(thisMachine(place), *way, stdout)
 	default:
 		fmt.Fprintf(stderr, "%s\nunknown command %q\n", usage, command)
 		return 2

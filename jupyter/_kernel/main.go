@@ -16,6 +16,7 @@ import (
 
 	"github.com/cosmos72/gomacro/imports"
 
+	"gpunotes/gpukit"
 	_ "gpunotes/jupyter/bindings"
 	"gpunotes/jupyter/cell"
 )
@@ -41,6 +42,8 @@ func main() {
 		fmt.Println("gpunotes", build)
 	case "--selfcheck":
 		os.Exit(selfcheck())
+	case "--devices":
+		devices()
 	default:
 		if os.Getenv("GOMEMLIMIT") == "" {
 			// Else the collector lets the heap double where there is no room for that.
@@ -84,4 +87,34 @@ func selfcheck() int {
 	})
 	fmt.Println(string(out))
 	return 0
+}
+
+// devices tells `jupyter doctor` which GPUs this kernel sees.
+func devices() {
+	type device struct {
+		Name  string `json:"name"`
+		About string `json:"about"`
+	}
+	var said struct {
+		CUDA    bool     `json:"cuda"` // built with it
+		Devices []device `json:"devices"`
+		Error   string   `json:"error,omitempty"` // why the first cannot be opened
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			said.CUDA = said.CUDA || s.Key == "-tags" && strings.Contains(","+s.Value+",", ",cuda,")
+		}
+	}
+	for _, d := range gpukit.Devices() {
+		if strings.HasPrefix(d.Name, "cuda:") {
+			said.Devices = append(said.Devices, device{d.Name, d.Description})
+		}
+	}
+	if d, err := gpukit.Open("cuda:0"); err != nil {
+		said.Error = err.Error()
+	} else {
+		d.Close()
+	}
+	out, _ := json.Marshal(said)
+	fmt.Println(string(out))
 }

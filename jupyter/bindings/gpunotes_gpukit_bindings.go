@@ -66,6 +66,8 @@ func init() {
 			"Option":          reflect.TypeOf((*gpukit.Option)(nil)).Elem(),
 			"Plan":            reflect.TypeOf((*gpukit.Plan)(nil)).Elem(),
 			"PlanArgument":    reflect.TypeOf((*gpukit.PlanArgument)(nil)).Elem(),
+			"PlanLoop":        reflect.TypeOf((*gpukit.PlanLoop)(nil)).Elem(),
+			"PlanTable":       reflect.TypeOf((*gpukit.PlanTable)(nil)).Elem(),
 			"ShapeError":      reflect.TypeOf((*gpukit.ShapeError)(nil)).Elem(),
 			"WorkerError":     reflect.TypeOf((*gpukit.WorkerError)(nil)).Elem(),
 		},

@@ -12,12 +12,18 @@ func init() {
 	imports.Packages["gpunotes/plots"] = imports.Package{
 		Name: "plots",
 		Binds: map[string]reflect.Value{
-			"Contour": reflect.ValueOf(plots.Contour),
-			"Heatmap": reflect.ValueOf(plots.Heatmap),
+			"Bars":     reflect.ValueOf(plots.Bars),
+			"Contour":  reflect.ValueOf(plots.Contour),
+			"Heatmap":  reflect.ValueOf(plots.Heatmap),
+			"Roofline": reflect.ValueOf(plots.Roofline),
+			"Timeline": reflect.ValueOf(plots.Timeline),
 		},
 		Types: map[string]reflect.Type{
 			"Data":   reflect.TypeOf((*plots.Data)(nil)).Elem(),
 			"Figure": reflect.TypeOf((*plots.Figure)(nil)).Elem(),
+			"Roof":   reflect.TypeOf((*plots.Roof)(nil)).Elem(),
+			"Series": reflect.TypeOf((*plots.Series)(nil)).Elem(),
+			"Work":   reflect.TypeOf((*plots.Work)(nil)).Elem(),
 		},
 	}
 }

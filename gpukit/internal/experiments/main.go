@@ -2,7 +2,7 @@
 // numba's guvectorize on a GPU and about a mesh that is made there, on simulated
 // cards, and prints what the threads print beside it:
 //
-//	go run ./gpukit/internal/experiments [-o EXPERIMENTS.md]
+//	go run ./gpukit/internal/experiments [-o EXPERIMENTS.md | -check EXPERIMENTS.md]
 //
 // The first block replays the threads: kernels in the shape that numba gives them,
 // with its register counts, geometry and copies. The second runs the same work through
@@ -27,16 +27,20 @@ var cards = []string{"quadro-k2000", "gtx-970", "gtx-1080-ti", "tesla-t4", "a100
 
 func main() {
 	file := flag.String("o", "", "file to write the tables to, without what was measured on this machine")
+	check := flag.String("check", "", "file that has to hold these tables; prints nothing else")
 	flag.Parse()
-	if err := run(*file); err != nil {
+	if err := run(*file, *check); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(file string) error {
+func run(file, check string) error {
 	var kept strings.Builder
-	w := io.MultiWriter(os.Stdout, &kept)
+	var w io.Writer = io.MultiWriter(os.Stdout, &kept)
+	if check != "" {
+		w = &kept
+	}
 	fmt.Fprintf(w, "# The threads' experiments on simulated cards\n\nWritten by `make experiments`. Durations of cards are simulated: model and cards %s. Those of the threads were measured there, by nvprof.\n", sim.Model())
 	if err := replays(w); err != nil {
 		return err
@@ -44,12 +48,33 @@ func run(file string) error {
 	if err := ours(w); err != nil {
 		return err
 	}
+	if check != "" {
+		was, err := os.ReadFile(check)
+		if err != nil {
+			return err
+		}
+		if now := kept.String(); string(was) != now {
+			return fmt.Errorf("%s is not current (make experiments):\n%s", check, difference(string(was), now))
+		}
+		return nil
+	}
 	if file != "" {
 		if err := os.WriteFile(file, []byte(kept.String()), 0o666); err != nil {
 			return err
 		}
 	}
 	return here(os.Stdout)
+}
+
+// difference shows the first line that is another.
+func difference(was, now string) string {
+	a, b := strings.Split(was, "\n"), strings.Split(now, "\n")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return fmt.Sprintf("line %d was\n%s\nand is\n%s", i+1, a[i], b[i])
+		}
+	}
+	return fmt.Sprintf("%d lines, and now %d", len(a), len(b))
 }
 
 func table(w io.Writer, header ...string) func(cells ...string) {

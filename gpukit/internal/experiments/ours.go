@@ -43,12 +43,12 @@ func discount17(countRow int64, multBy []float64, discount [][]float64, n int64,
 	}
 }
 
-func sq(x float64) float64 { return x * x }
+func sq(x float64) float64 { return float64(x * x) } // a product that a sum takes is rounded first, whatever the processor
 
 // chord and distance are the thread's, both square roots missing as there.
 func chord(lat1, lon1, lat2, lon2 float64) float64 {
 	return sq(math.Sin(0.008726645*(lat2-lat1))) +
-		math.Cos(0.01745329*lat1)*math.Cos(0.01745329*lat2)*sq(math.Sin(0.008726645*(lon2-lon1)))
+		float64(math.Cos(0.01745329*lat1)*math.Cos(0.01745329*lat2)*sq(math.Sin(0.008726645*(lon2-lon1))))
 }
 
 func distance(lat1, lon1, lat2, lon2, s float64) float64 {

@@ -268,7 +268,7 @@ func fit(rows []*replayed) float64 {
 	}
 	lo, hi := 0.5, 5.0
 	for range 60 { // golden section
-		a, b := hi-0.6180339887498949*(hi-lo), lo+0.6180339887498949*(hi-lo)
+		a, b := hi-float64(0.6180339887498949*(hi-lo)), lo+float64(0.6180339887498949*(hi-lo))
 		if cost(a) < cost(b) {
 			hi = b
 		} else {

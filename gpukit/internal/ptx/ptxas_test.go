@@ -26,12 +26,16 @@ func TestAssembler(t *testing.T) {
 		v  Version
 		sm int
 	}
+	oldest := 50 // what is older is gone from newer assemblers
+	for oldest < 100 && !strings.Contains(string(help), fmt.Sprintf("'sm_%d'", oldest)) {
+		oldest++
+	}
 	modules := map[key]*Module{}
 	a := &author{Rand: rand.New(rand.NewPCG(5, 6))}
 	for _, form := range Forms() {
 		for range 12 {
 			op, d := a.opcode(form)
-			sm := max(d.Form.SM, 50) // what is older is gone from newer assemblers
+			sm := max(d.Form.SM, oldest)
 			tv, ok := TargetVersion(sm)
 			for !ok {
 				sm++
@@ -71,13 +75,14 @@ func TestAssembler(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	n := 0
+	all, asked := 0, 0
 	for k, m := range modules {
 		m.Funcs[1].Labels = append(m.Funcs[1].Labels, Label{"$L_1", len(m.Funcs[1].Instrs)})
 		if err := Verify(m); err != nil {
 			t.Error(err)
 			continue
 		}
+		all += len(m.Funcs[1].Instrs)
 		arch := fmt.Sprintf("sm_%d", k.sm)
 		if !strings.Contains(string(help), "'"+arch+"'") {
 			continue
@@ -87,7 +92,7 @@ func TestAssembler(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		n++
+		asked += len(m.Funcs[1].Instrs)
 		out, err := exec.Command(ptxas, "-arch="+arch, "-c", "-o", file+".o", file).CombinedOutput()
 		if err == nil {
 			continue
@@ -106,7 +111,8 @@ func TestAssembler(t *testing.T) {
 			t.Errorf("%v %s", err, out)
 		}
 	}
-	if n < 8 {
-		t.Errorf("only %d modules were assembled", n)
+	if asked < all*9/10 {
+		t.Errorf("only %d of %d instructions were assembled", asked, all)
 	}
+	t.Logf("%d of %d instructions, from sm_%d on", asked, all, oldest)
 }
