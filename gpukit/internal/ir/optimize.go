@@ -321,9 +321,9 @@ func (s *simplifier) loop(in *Instr) {
 	}
 }
 
-// hoist computes before the loop what its body computes anew each time from
-// values that do not change, as far as that cannot fault; the body then finds
-// it known.
+// hoist computes before the loop what its body, with the ifs and loops in it,
+// computes anew each time from values that do not change, as far as that cannot
+// fault and ends soon; the body then finds it known.
 func (s *simplifier) hoist(in *Instr) {
 	inside := map[Value]bool{}
 	for i, c := range in.Carried {
@@ -331,9 +331,14 @@ func (s *simplifier) hoist(in *Instr) {
 			inside[c] = true
 		}
 	}
-	for i := range in.Regions[0].Instrs {
-		x := &in.Regions[0].Instrs[i]
-		fixed := x.Pure(s.old)
+	s.invariant(in.Regions[0], inside)
+}
+
+// invariant computes what r computes from values that are not inside.
+func (s *simplifier) invariant(r *Region, inside map[Value]bool) {
+	for i := range r.Instrs {
+		x := &r.Instrs[i]
+		fixed := x.Pure(s.old) && !endless(x)
 		for _, a := range x.Args {
 			fixed = fixed && !inside[a]
 		}
@@ -342,14 +347,15 @@ func (s *simplifier) hoist(in *Instr) {
 			s.vals[x.Results[0]] = s.compute(x)
 			continue
 		}
-		Walk(&Region{Instrs: in.Regions[0].Instrs[i : i+1]}, func(y *Instr) {
-			for _, r := range y.Results {
-				inside[r] = true
-			}
-			for _, c := range y.Carried {
-				inside[c] = true
-			}
-		})
+		for _, v := range x.Carried {
+			inside[v] = true
+		}
+		for _, sub := range x.Regions {
+			s.invariant(sub, inside)
+		}
+		for _, v := range x.Results {
+			inside[v] = true
+		}
 	}
 }
 

@@ -132,6 +132,8 @@ func proveBounds(f *Func, assume bool) (*Func, []Condition) {
 			p.known[q.Value] = interval{0, 1 << 31}
 		case BlockDim, GridDim:
 			p.known[q.Value] = interval{1, 1 << 31}
+		case Iteration:
+			p.known[q.Value] = interval{0, smallCount}
 		}
 	}
 	for rounds := 0; ; rounds++ {
@@ -418,6 +420,9 @@ func (p *prover) prove(x, y Value, k int64, depth int, assume bool) bool {
 		}
 	}
 	if assume && p.uniform(x) && p.uniform(y) {
+		if l, h := p.low(x), p.high(y, 2); l != math.MinInt64 && h != math.MaxInt64 && l > addSat(h, k) { // it cannot hold here
+			return false
+		}
 		c := Condition{A: None, B: None, Plus: k}
 		if x != zero {
 			c.A = p.param[x]

@@ -94,7 +94,7 @@ func specialise(k *Kernel) (*ir.Func, []origin, error) {
 		o := origin{kind: ArgValue, index: i}
 		if i < len(k.In) && k.In[i] != ByValue {
 			o.steps = k.In[i] == Strided
-			if f.Params[i].Kind != ir.Offset || !o.steps {
+			if q := f.Params[i].Kind; q != ir.Offset && q != ir.Iteration || !o.steps {
 				o.kind = ArgBase
 			}
 		}

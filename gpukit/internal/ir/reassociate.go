@@ -1,0 +1,640 @@
+package ir
+
+import "math"
+
+const (
+	// parts is how many partial results a reduction is computed in.
+	parts = 4
+	// Loops of a known number of iterations up to fewIterations stay as they are, and
+	// so do those whose body weighs more than largestBody instructions.
+	fewIterations = 16
+	largestBody   = 200
+	// callWeight is what a library function that is no instruction weighs.
+	callWeight = 100
+	// mostTogether is how many instructions of an iteration are written next to those
+	// of the other iterations of a group: each holds a register.
+	mostTogether = 40
+	// mostSums is how many reductions of one loop are computed in parts.
+	mostSums = 4
+)
+
+// Reassociate returns f, a function without calls, with reductions of floats computed
+// in four parts, so that four operations are under way where else each waits for the
+// one before: a counted loop in which carried values only accumulate sums, products,
+// minima or maxima becomes a loop over groups of four iterations, iteration k
+// accumulating into part k modulo 4, whose results are combined before the loop as it
+// was does the rest of the iterations. Every iteration is computed once, its checks
+// fail as they did and in their order, and the parts begin with what changes no
+// operand, by no bit. But a sum or a product is rounded otherwise: for n operands x by
+// less than n*eps*sum|x| (eps is 2^-53 of float64, 2^-24 of float32), and intermediate
+// results may overflow where they did not, or not where they did. A minimum or maximum
+// is the same, except that an if that keeps the smaller or larger of +0 and -0, which
+// it takes for equal, may keep the other one.
+func Reassociate(f *Func) *Func {
+	g := f.clone()
+	n := newNest(g, Aliasing{})
+	if !n.ready {
+		return f
+	}
+	p := &parter{n: n, f: g, loops: map[*Instr]*parted{}}
+	for _, l := range n.loops {
+		if x := p.look(l); x != nil {
+			p.loops[l.in] = x
+		}
+	}
+	if len(p.loops) == 0 {
+		return f
+	}
+	g.Body = p.region(g.Body)
+	return Optimize(g)
+}
+
+// InParts gives the positions of the loops of f that Reassociate computes in parts.
+func InParts(f *Func) []Pos {
+	n := newNest(f.clone(), Aliasing{})
+	if !n.ready {
+		return nil
+	}
+	var at []Pos
+	p := &parter{n: n, f: n.f}
+	for _, l := range n.loops {
+		if p.look(l) != nil {
+			at = append(at, l.in.Pos)
+		}
+	}
+	return at
+}
+
+// parted is a loop that is computed in parts.
+type parted struct {
+	l    *loop
+	sums map[int]*accumulation // by number of the carried value
+	// limit: counter op limit holds only if this and the next parts-1 iterations are.
+	op    Op
+	away  int64 // of the bound
+	items []*Instr
+	early map[*Instr]bool // of items: what an iteration does before the next begins
+}
+
+// accumulation is how a carried value becomes the next.
+type accumulation struct {
+	op Op // OpAdd, OpMul, OpMin, OpMax, or OpLt, ...: the operand is kept if operand op value
+	t  Type
+}
+
+// neutral is what changes no operand, by no bit.
+func (a *accumulation) neutral() Bits {
+	x := math.Copysign(0, -1)
+	switch a.op {
+	case OpMul:
+		x = 1
+	case OpMin, OpLt, OpLe:
+		x = math.Inf(1)
+	case OpMax, OpGt, OpGe:
+		x = math.Inf(-1)
+	}
+	if a.t == F32 {
+		return FromF32(float32(x))
+	}
+	return FromF64(x)
+}
+
+// combine accumulates y into x.
+func (a *accumulation) combine(b *Builder, x, y Value) Value {
+	switch a.op {
+	case OpLt, OpLe, OpGt, OpGe:
+		return b.Op(OpSelect, b.Op(a.op, y, x), y, x)
+	}
+	return b.Op(a.op, x, y)
+}
+
+type parter struct {
+	n     *nest
+	f     *Func
+	loops map[*Instr]*parted
+}
+
+// look finds out whether a loop can be computed in parts, and how.
+func (p *parter) look(l *loop) *parted {
+	n := p.n
+	if l.notCounted != "" || breaksTo(l.in.Regions[0].Instrs[l.guard].Regions[l.stays], 0) {
+		return nil
+	}
+	arm := l.in.Regions[0].Instrs[l.guard].Regions[l.stays]
+	if arm.Terminator().Op != OpYield {
+		return nil
+	}
+	x := &parted{l: l, sums: map[int]*accumulation{}}
+	body := l.in.Regions[0].Instrs
+	for i := range body[:len(body)-1] {
+		if i != l.guard {
+			x.items = append(x.items, &body[i])
+			continue
+		}
+		for j := range arm.Instrs[:len(arm.Instrs)-1] {
+			x.items = append(x.items, &arm.Instrs[j])
+		}
+	}
+	weight := 0
+	for _, in := range x.items {
+		w, ok := p.weigh(in)
+		if weight += w; !ok || weight > largestBody {
+			return nil
+		}
+	}
+	if !p.limits(x) {
+		return nil
+	}
+	for j, c := range l.in.Carried {
+		switch t := n.f.Types[c]; {
+		case c == l.counter:
+		case t.IsFloat():
+			if x.sums[j] = p.accumulates(x, j); x.sums[j] == nil {
+				return nil
+			}
+		}
+	}
+	if len(x.sums) == 0 || len(x.sums) > mostSums {
+		return nil
+	}
+	p.order(x)
+	return x
+}
+
+// weigh counts the instructions of in and reports whether there is none that acts on
+// what others see, or is a loop.
+func (p *parter) weigh(in *Instr) (w int, ok bool) {
+	ok = true
+	Walk(&Region{Instrs: []Instr{*in}}, func(x *Instr) {
+		switch x.Op {
+		case OpConst, OpYield, OpBreak, OpUnreachable:
+		case OpIf, OpLoad, OpBounds, OpSliceBounds:
+			w++
+		case OpMath:
+			if w++; !x.Fn.Row().Cheap {
+				w += callWeight
+			}
+		default:
+			w++
+			ok = ok && (x.Pure(p.f) || x.Op.Row().Eval != nil)
+		}
+	})
+	return w, ok
+}
+
+// limits finds the condition under which a whole group of iterations follows.
+func (p *parter) limits(x *parted) bool {
+	n, l := p.n, x.l
+	bound, isConst := n.isConst(l.bound)
+	if !isConst && n.inside(l, l.bound) {
+		return false
+	}
+	t := n.f.Types[l.counter]
+	r := rangeOf(t)
+	step := l.step
+	x.op = OpLt
+	if step < 0 {
+		x.op, step = OpGt, -step
+	}
+	if t == U64 || step > r.hi/16 {
+		return false
+	}
+	x.away = (parts - 1) * step
+	if l.op == OpLe || l.op == OpGe {
+		x.away--
+	}
+	if !isConst {
+		return true
+	}
+	if first, ok := n.isConst(l.first); ok && first > r.lo/2 && first < r.hi/2 && bound > r.lo/2 && bound < r.hi/2 {
+		away := bound - first
+		if l.step < 0 {
+			away = -away
+		}
+		if away/step < fewIterations || away/step == fewIterations && l.op != OpLe && l.op != OpGe && away%step == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// inside reports whether v is computed in l.
+func (n *nest) inside(l *loop, v Value) bool {
+	at := n.carrier[v]
+	if in := n.def[v]; in != nil {
+		at = n.place[in].loop
+	}
+	for ; at != nil; at = at.outer {
+		if at == l {
+			return true
+		}
+	}
+	return false
+}
+
+// follower follows a carried value through an iteration.
+type follower struct {
+	p      *parter
+	c      Value
+	of     map[Value]bool // it and what it becomes
+	tests  map[Value]Value
+	tested map[Value]Value // by comparison: the operand that it is compared with
+	loads  []*Instr        // that were done in every iteration
+	checks []*Instr
+	acc    *accumulation
+	ok     bool
+}
+
+// accumulates tells how the carried value of number j becomes the next if all that
+// is done with it is to accumulate operands that do not depend on it.
+func (p *parter) accumulates(x *parted, j int) *accumulation {
+	c := x.l.in.Carried[j]
+	w := &follower{p: p, c: c, of: map[Value]bool{c: true}, tests: map[Value]Value{}, tested: map[Value]Value{}, acc: &accumulation{t: p.f.Types[c]}, ok: true}
+	for _, in := range x.items {
+		w.instr(in, nil)
+		switch in.Op {
+		case OpLoad:
+			w.loads = append(w.loads, in)
+		case OpBounds:
+			w.checks = append(w.checks, in)
+		}
+	}
+	// The guard's own results stand for what its arm yields.
+	body := x.l.in.Regions[0]
+	guard := &body.Instrs[x.l.guard]
+	for _, v := range guard.Regions[x.l.stays].Terminator().Args {
+		w.refuse(w.of[v])
+	}
+	for k, v := range body.Terminator().Args {
+		w.refuse(w.of[v] != (k == j) || w.tested[v] != 0)
+	}
+	if !w.ok || w.acc.op == OpInvalid {
+		return nil
+	}
+	return w.acc
+}
+
+func (w *follower) refuse(yes bool) { w.ok = w.ok && !yes }
+
+// becomes notes that v is the carried value after op.
+func (w *follower) becomes(v Value, op Op) {
+	w.refuse(w.acc.op != OpInvalid && w.acc.op != op)
+	w.acc.op = op
+	w.of[v] = true
+}
+
+// handed is which results of an if are the value, and which are not.
+type handed struct {
+	in      *Instr
+	is, not map[int]bool
+}
+
+func (w *follower) instr(in *Instr, nest []*handed) {
+	f := w.p.f
+	n := 0 // operands that are the value
+	for _, a := range in.Args {
+		if w.of[a] {
+			n++
+		}
+	}
+	test := func(v Value) bool { _, yes := w.tests[v]; return yes }
+	switch in.Op {
+	case OpIf:
+		h := &handed{in, map[int]bool{}, map[int]bool{}}
+		w.refuse(n > 0)
+		if test(in.Args[0]) {
+			w.keeps(in)
+			return
+		}
+		for _, r := range in.Regions {
+			for i := range r.Instrs {
+				w.instr(&r.Instrs[i], append(nest, h))
+			}
+		}
+		for k, v := range in.Results {
+			w.refuse(h.is[k] && h.not[k])
+			if h.is[k] {
+				w.of[v] = true
+			}
+		}
+		return
+	case OpYield, OpBreak:
+		h := nest[len(nest)-1]
+		if in.Op == OpBreak {
+			h = nest[len(nest)-1-in.Level()]
+		}
+		for k, v := range in.Args {
+			w.refuse(test(v))
+			if w.of[v] {
+				h.is[k] = true
+			} else {
+				h.not[k] = true
+			}
+		}
+		return
+	case OpSelect:
+		if v := in.Args[0]; test(v) {
+			// The operand if it is the smaller or larger one, else the value.
+			w.refuse(in.Args[1] != w.tested[v] || in.Args[2] != w.tests[v])
+			w.becomes(in.Results[0], w.kept(v))
+			return
+		}
+		if n > 0 {
+			w.refuse(n != 2 || w.of[in.Args[0]])
+			w.of[in.Results[0]] = true
+		}
+		return
+	}
+	for _, a := range in.Args {
+		w.refuse(test(a))
+	}
+	if n == 0 {
+		return
+	}
+	w.refuse(n > 1)
+	switch in.Op {
+	case OpAdd, OpMul, OpMin, OpMax:
+		w.becomes(in.Results[0], in.Op)
+	case OpSub:
+		w.refuse(!w.of[in.Args[0]])
+		w.becomes(in.Results[0], OpAdd)
+	case OpMath:
+		w.refuse(in.Fn.Row().Name != "math.FMA" || !w.of[in.Args[2]])
+		w.becomes(in.Results[0], OpAdd)
+	case OpLt, OpLe, OpGt, OpGe:
+		x, v := in.Args[0], in.Args[1]
+		if w.of[x] {
+			x, v = v, x
+		}
+		w.refuse(!f.Types[v].IsFloat())
+		w.tests[in.Results[0]], w.tested[in.Results[0]] = v, x
+	default:
+		w.ok = false
+	}
+}
+
+// kept is the comparison of an operand with the value that a test makes.
+func (w *follower) kept(test Value) Op {
+	in := w.p.n.def[test]
+	if in.Args[0] == w.tested[test] {
+		return in.Op
+	}
+	return mirrored[in.Op]
+}
+
+// keeps looks at an if that makes the operand that was compared the value: what it
+// does on the way may be done or not.
+func (w *follower) keeps(in *Instr) {
+	test := in.Args[0]
+	for i, r := range in.Regions {
+		if w.refuse(r.Terminator().Op != OpYield); !w.ok {
+			return
+		}
+		for k := range r.Instrs[:len(r.Instrs)-1] {
+			x := &r.Instrs[k]
+			for _, a := range x.Args {
+				_, yes := w.tests[a]
+				w.refuse(w.of[a] || yes)
+			}
+			switch {
+			case x.Op == OpBounds:
+				w.refuse(!w.done(x, w.checks))
+			case x.Op == OpLoad:
+				w.refuse(!w.done(x, w.loads))
+			default:
+				w.refuse(!x.Pure(w.p.f) || x.Op == OpMath && !x.Fn.Row().Cheap)
+			}
+		}
+		for k, a := range r.Terminator().Args {
+			switch {
+			case i == 0:
+				w.refuse(k > 0 || w.of[a] || !w.p.n.alike(a, w.tested[test]))
+			default:
+				w.refuse(a != w.tests[test])
+			}
+		}
+	}
+	if w.refuse(len(in.Results) != 1); w.ok {
+		w.becomes(in.Results[0], w.kept(test))
+	}
+}
+
+// done reports whether the same was checked or loaded before in every iteration.
+func (w *follower) done(x *Instr, before []*Instr) bool {
+	n := w.p.n
+	for _, in := range before {
+		same := in.Mem == x.Mem
+		for i, a := range in.Args {
+			same = same && (a == x.Args[i] || n.raw(a).equal(n.raw(x.Args[i])))
+		}
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
+// order finds what of an iteration comes before the next one: what may fail, and what
+// the next one begins with, and what these need.
+func (p *parter) order(x *parted) {
+	x.early = map[*Instr]bool{}
+	need := map[Value]bool{}
+	body := x.l.in.Regions[0]
+	guard := &body.Instrs[x.l.guard]
+	for j, c := range x.l.in.Carried {
+		if c != x.l.counter && x.sums[j] == nil {
+			v := body.Terminator().Args[j]
+			need[v] = true
+			for k, r := range guard.Results {
+				if r == v {
+					need[guard.Regions[x.l.stays].Terminator().Args[k]] = true
+				}
+			}
+		}
+	}
+	for i := len(x.items) - 1; i >= 0; i-- {
+		in := x.items[i]
+		early := false
+		Walk(&Region{Instrs: []Instr{*in}}, func(y *Instr) {
+			early = early || !y.Op.Row().Terminator && y.Op != OpLoad && y.Op != OpIf && !p.n.harmless(y)
+		})
+		for _, v := range in.Results {
+			early = early || need[v]
+		}
+		if !early {
+			continue
+		}
+		x.early[in] = true
+		Walk(&Region{Instrs: []Instr{*in}}, func(y *Instr) {
+			for _, a := range y.Args {
+				need[a] = true
+				for k, r := range guard.Results {
+					if r == a {
+						need[guard.Regions[x.l.stays].Terminator().Args[k]] = true
+					}
+				}
+			}
+		})
+	}
+}
+
+// region writes a region anew.
+func (p *parter) region(r *Region) *Region {
+	out := &Region{}
+	for i := range r.Instrs {
+		in := r.Instrs[i]
+		if x := p.loops[&r.Instrs[i]]; x != nil {
+			in.Args = p.groups(&Builder{F: p.f, R: out, Pos: in.Pos}, x)
+		}
+		for j, s := range in.Regions {
+			in.Regions[j] = p.region(s)
+		}
+		out.Instrs = append(out.Instrs, in)
+	}
+	return out
+}
+
+// groups writes the loop over groups of iterations and gives the carried values with
+// which the rest begins.
+func (p *parter) groups(b *Builder, x *parted) []Value {
+	l, f := x.l, p.f
+	t := f.Types[l.counter]
+	limit := p.limit(b, x)
+	at := 0 // of the counter
+	for l.in.Carried[at] != l.counter {
+		at++
+	}
+	// The carried values, then the further parts of those that are sums.
+	first := append([]Value(nil), l.in.Args...)
+	more := make(map[int]int) // where those of a carried value begin
+	for j := range l.in.Carried {
+		if a := x.sums[j]; a != nil {
+			more[j] = len(first)
+			for range parts - 1 {
+				first = append(first, b.Const(a.t, a.neutral()))
+			}
+		}
+	}
+	types := f.types(nil, first)
+	sums := b.Loop(first, types, func(carried []Value) {
+		b.If(b.Op(x.op, carried[at], limit), nil, func() { b.Yield() }, func() { b.Break(1, carried...) })
+		now := append([]Value(nil), carried[:len(l.in.Carried)]...)
+		next := append([]Value(nil), carried...)
+		var its [parts]map[Value]Value
+		body := l.in.Regions[0]
+		guard := &body.Instrs[l.guard]
+		stays := guard.Regions[l.stays].Terminator()
+		write := func(k int, in *Instr) {
+			p.write(b, in, its[k])
+			for i, r := range guard.Results {
+				if v, ok := its[k][stays.Args[i]]; ok {
+					its[k][r] = v
+				} else {
+					its[k][r] = stays.Args[i]
+				}
+			}
+		}
+		step := func(k int) Value {
+			if k == 0 {
+				return carried[at]
+			}
+			return b.Op(OpAdd, carried[at], b.Const(t, Wrap(t, Bits(int64(k)*l.step))))
+		}
+		result := func(k, j int) Value {
+			v := body.Terminator().Args[j]
+			if w, ok := its[k][v]; ok {
+				return w
+			}
+			return v
+		}
+		for k := range parts {
+			its[k] = map[Value]Value{}
+			for j, c := range l.in.Carried {
+				switch {
+				case j == at:
+					its[k][c] = step(k)
+				case x.sums[j] != nil && k > 0:
+					its[k][c] = carried[more[j]+k-1]
+				default:
+					its[k][c] = now[j]
+				}
+			}
+			for i, r := range guard.Results { // of an arm without instructions
+				if v, ok := its[k][stays.Args[i]]; ok {
+					its[k][r] = v
+				} else {
+					its[k][r] = stays.Args[i]
+				}
+			}
+			for _, in := range x.items {
+				if x.early[in] {
+					write(k, in)
+				}
+			}
+			for j := range l.in.Carried {
+				if j != at && x.sums[j] == nil {
+					now[j] = result(k, j)
+					next[j] = now[j]
+				}
+			}
+		}
+		var late []*Instr
+		for _, in := range x.items {
+			if !x.early[in] {
+				late = append(late, in)
+			}
+		}
+		if len(late) <= mostTogether {
+			for _, in := range late {
+				for k := range parts {
+					write(k, in)
+				}
+			}
+		} else {
+			for k := range parts {
+				for _, in := range late {
+					write(k, in)
+				}
+			}
+		}
+		for j := range l.in.Carried {
+			if x.sums[j] != nil {
+				next[j] = result(0, j)
+				for k := range parts - 1 {
+					next[more[j]+k] = result(k+1, j)
+				}
+			}
+		}
+		next[at] = step(parts)
+		b.Yield(next...)
+	})
+	out := append([]Value(nil), sums[:len(l.in.Carried)]...)
+	for j := range l.in.Carried {
+		if a := x.sums[j]; a != nil {
+			p := sums[more[j]:]
+			out[j] = a.combine(b, a.combine(b, sums[j], p[0]), a.combine(b, p[1], p[2]))
+		}
+	}
+	return out
+}
+
+// limit writes what the counter is compared with before a group: away of the bound,
+// where that is a number of the type, and else what no counter is below or above.
+func (p *parter) limit(b *Builder, x *parted) Value {
+	l := x.l
+	t := p.f.Types[l.counter]
+	r := rangeOf(t)
+	end, keep, op := r.lo+x.away, OpMax, OpSub
+	if x.op == OpGt {
+		end, keep, op = r.hi-x.away, OpMin, OpAdd
+	}
+	number := func(k int64) Value { return b.Const(t, Wrap(t, Bits(k))) }
+	bound := l.bound
+	if k, ok := p.n.isConst(bound); ok {
+		bound = number(k)
+	}
+	if i := p.n.param[bound0(l.bound, bound)]; i == None || p.f.Params[i].Kind != Shape || x.op == OpGt {
+		bound = b.Op(keep, bound, number(end))
+	}
+	return b.Op(op, bound, number(x.away))
+}
