@@ -89,26 +89,49 @@ func BenchmarkOperands(b *testing.B) {
 	}
 }
 
-// The asker's loops as one worker, as slices, and element by element, against
-// the same loops as compiled Go.
+// The asker's loops as they are, as slices, element by element, and as the one worker
+// that they were, against the same loops as compiled Go.
 func BenchmarkDiscount(b *testing.B) {
 	d := MustOpen("cpu")
 	multBy := Arange(20000).Reshape(4000, 5).copy()
 	discount := Arange(2000000).Reshape(100, 4000, 5).copy()
 	out := Zeros(100, 4000, 5)
 	b.Run("t14", func(b *testing.B) {
+		Must(d.GUVectorize(cVestDiscount14, "(),(m,o),(n,m,o),(),() -> (n,m,o)", 100, multBy, discount, 5, 4000, Out(out)))
 		for b.Loop() {
 			Must(d.GUVectorize(cVestDiscount14, "(),(m,o),(n,m,o),(),() -> (n,m,o)", 100, multBy, discount, 5, 4000, Out(out)))
 		}
 	})
 	b.Run("t16", func(b *testing.B) {
+		Must(d.GUVectorize(cVestDiscount16, "(m,o),(m,o),(),() -> (m,o)", multBy, discount, 5, 4000, Out(out)))
 		for b.Loop() {
 			Must(d.GUVectorize(cVestDiscount16, "(m,o),(m,o),(),() -> (m,o)", multBy, discount, 5, 4000, Out(out)))
 		}
 	})
+	t17, rows := discount.Reshape(4000, 100, 5), Zeros(4000, 100, 5)
+	b.Run("t17", func(b *testing.B) {
+		Must(d.GUVectorize(cVestDiscount17, "(),(o),(m,o),() -> (m,o)", 100, multBy, t17, 5, Out(rows)))
+		for b.Loop() {
+			Must(d.GUVectorize(cVestDiscount17, "(),(o),(m,o),() -> (m,o)", 100, multBy, t17, 5, Out(rows)))
+		}
+	})
 	b.Run("vectorize", func(b *testing.B) {
+		Must(d.Vectorize(product, multBy, discount, Out(out)))
 		for b.Loop() {
 			Must(d.Vectorize(product, multBy, discount, Out(out)))
+		}
+	})
+	b.Run("vectorize17", func(b *testing.B) {
+		Must(d.Vectorize(product, multBy.Reshape(4000, 1, 5), t17, Out(rows)))
+		for b.Loop() {
+			Must(d.Vectorize(product, multBy.Reshape(4000, 1, 5), t17, Out(rows)))
+		}
+	})
+	b.Run("one worker", func(b *testing.B) {
+		d := d.With(OneWorkerPerSlice())
+		Must(d.GUVectorize(cVestDiscount14, "(),(m,o),(n,m,o),(),() -> (n,m,o)", 100, multBy, discount, 5, 4000, Out(out)))
+		for b.Loop() {
+			Must(d.GUVectorize(cVestDiscount14, "(),(m,o),(n,m,o),(),() -> (n,m,o)", 100, multBy, discount, 5, 4000, Out(out)))
 		}
 	})
 	b.Run("go", func(b *testing.B) {

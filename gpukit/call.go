@@ -17,15 +17,21 @@ import (
 // call is a call that was checked and compiled, ready to run or to be
 // explained. Vectorize, GUVectorize and Launch differ in how it is made.
 type call struct {
-	op    string
-	fn    *function
-	prog  *program
-	loop  []int // loop dimensions: one worker each
-	grid  Grid  // of Launch
-	block Block // of Launch
-	args  []bound
-	outs  []bound  // results
-	after []func() // to do when the run has succeeded
+	op     string
+	fn     *function
+	prog   *program
+	loop   []int // loop dimensions: one worker each
+	grid   Grid  // of Launch
+	block  Block // of Launch
+	args   []bound
+	outs   []bound       // results
+	after  []func()      // to do when the run has succeeded
+	plain  *launch       // bind's, once it was asked for
+	places *places       // on a GPU, from then on
+	staged []stage       // likewise
+	form   *form         // that they are of, if any
+	serial string        // why loops that are taken are not workers in this call
+	layout *shape.Layout // of GUVectorize
 
 	resident bool // some argument lives on the device, so the results do
 }
@@ -205,6 +211,9 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 		return nil, &ShapeError{Op: op, Detail: fmt.Sprintf("the arguments broadcast to shape %s, which is too large", shape.Format(plan.Loop))}
 	}
 	c.loop = plan.Loop
+	if layout != nil {
+		c.layout = l
+	}
 	for i := range c.args {
 		c.args[i].walk(plan.In[i])
 	}
@@ -649,78 +658,121 @@ func (u unmade) setBits(int, ir.Bits) {
 	panic("gpukit: internal error: an array that was not made is written")
 }
 
-// launch describes the call to an engine on cores. The error is a *ShapeError.
-func (c *call) launch(d *Device) (l cpu.Launch, err error) {
-	if why := caught(func() { l = c.bind(d) }); why != "" {
-		return l, &ShapeError{Op: c.op, Detail: why}
-	}
-	return l, nil
+// launch is a call, or a part of one, as the engines see it.
+type launch struct {
+	cpu.Launch
+	in, out []*bound // whose elements the operands are; nil of numbers and places
+	mems    []*bound // by memory of the function, those that it is given
+	known   shape.Facts
 }
 
-func (c *call) bind(d *Device) cpu.Launch {
+// joined are the dimensions of the launch as its workers walk them.
+func (l *launch) joined() (dims, keep []int) {
+	s := shape.Space{Dims: l.Shape}
+	for _, list := range [][]cpu.Operand{l.In, l.Out} {
+		for i := range list {
+			if o := &list[i]; o.Strides != nil {
+				s.Walks = append(s.Walks, shape.Walk{Strides: o.Strides})
+			}
+		}
+	}
+	return s.Join(nil, nil)
+}
+
+// bind puts the call into the terms of its function: worker by worker, a stage
+// alone. The error is a *ShapeError.
+func (c *call) bind(d *Device) (*launch, error) {
+	if c.plain != nil {
+		return c.plain, nil
+	}
+	if why := caught(func() { c.plain = c.makeLaunch(d) }); why != "" {
+		return nil, &ShapeError{Op: c.op, Detail: why}
+	}
+	if d.gpu != nil {
+		c.places = &places{homes: map[*bound]home{}}
+		c.places.find(c)
+	}
+	c.plain.known = c.facts(d, c.plain, &c.prog.kernel)
+	return c.plain, nil
+}
+
+func (c *call) makeLaunch(d *Device) *launch {
 	f := c.fn.source.Func
-	l := cpu.Launch{
-		Shape:      c.loop,
-		In:         make([]cpu.Operand, 0, len(f.Params)),
-		Goroutines: d.workers(),
-		Cancelled:  d.cancelled(),
-		Print:      d.printLine,
-		Group:      c.block.X * c.block.Y * c.block.Z,
+	l := &launch{
+		Launch: cpu.Launch{
+			Shape:      c.loop,
+			In:         make([]cpu.Operand, 0, len(f.Params)),
+			Goroutines: d.workers(),
+			Cancelled:  d.cancelled(),
+			Print:      d.printLine,
+			Group:      c.block.X * c.block.Y * c.block.Z,
+		},
+		in: make([]*bound, 0, len(f.Params)),
 	}
 	for _, m := range c.prog.ir.Mems {
 		if m.Space == ir.Shared && m.Len == 0 {
 			l.DynamicShared = d.options.sharedBytes / m.Elem.Size()
 		}
 	}
-	byMem := map[ir.Mem]*bound{}
-	scalars := make([]cpu.Operand, 0, len(f.Params))
-	take := func(b *bound) {
-		switch {
+	if len(f.Mems) > 0 {
+		l.mems = make([]*bound, len(f.Mems))
+	}
+	scalars := make([]*bound, 0, len(f.Params)) // one for each leaf
+	for i := range c.args {
+		switch b := &c.args[i]; {
 		case b.array == nil:
-			for i, x := range b.leaves {
-				scalars = append(scalars, cpu.Operand{Type: b.types[i], Scalar: x})
+			for range b.leaves {
+				scalars = append(scalars, b)
 			}
 		case b.indexed:
-			byMem[b.mem] = b
+			l.mems[b.mem] = b
 		default:
-			scalars = append(scalars, b.elements())
+			scalars = append(scalars, b)
 		}
 	}
-	for i := range c.args {
-		take(&c.args[i])
-	}
 	for i := range c.outs {
-		if c.outs[i].indexed {
-			take(&c.outs[i])
+		if b := &c.outs[i]; b.indexed {
+			l.mems[b.mem] = b
 		} else {
-			l.Out = append(l.Out, c.outs[i].elements())
+			l.Out, l.out = append(l.Out, b.elements()), append(l.out, b)
 		}
 	}
 	for m, mem := range f.Mems {
 		if mem.Space == ir.Global {
-			l.Mems = append(l.Mems, byMem[ir.Mem(m)].memory(d.gpu != nil))
+			l.Mems = append(l.Mems, l.mems[m].memory(d.gpu != nil))
 		}
 	}
+	leaf := 0
 	for _, p := range f.Params {
 		t := f.Types[p.Value]
+		var o cpu.Operand
+		var owner *bound
 		switch p.Kind {
 		case ir.Scalar, ir.Captured:
-			l.In = append(l.In, scalars[0])
-			scalars = scalars[1:]
+			b := scalars[0]
+			if scalars = scalars[1:]; b.array != nil {
+				o, owner = b.elements(), b
+				break
+			}
+			o = cpu.Operand{Type: b.types[leaf], Scalar: b.leaves[leaf]}
+			if leaf++; leaf == len(b.leaves) {
+				leaf = 0
+			}
 		case ir.Offset:
-			b := byMem[p.Mem]
-			l.In = append(l.In, cpu.Operand{Type: t, Index: true, Offset: b.array.offset, Strides: b.loop})
+			b := l.mems[p.Mem]
+			o = cpu.Operand{Type: t, Index: true, Offset: b.array.offset, Strides: b.loop}
 		case ir.Shape:
 			n := c.sharedLen(d, p.Mem)
-			if b := byMem[p.Mem]; b != nil {
+			if b := l.mems[p.Mem]; b != nil {
 				n = b.core[p.Dim]
 			}
-			l.In = append(l.In, uniform(t, n))
+			o = uniform(t, n)
 		case ir.Stride:
-			l.In = append(l.In, uniform(t, byMem[p.Mem].strides[p.Dim]))
+			o = uniform(t, l.mems[p.Mem].strides[p.Dim])
 		default:
-			l.In = append(l.In, c.thread(p, t))
+			o = c.thread(p, t)
 		}
+		l.In, l.in = append(l.In, o), append(l.in, owner)
 	}
 	return l
 }
@@ -765,6 +817,8 @@ func (b *bound) elements() cpu.Operand {
 		o.Gen = g
 	} else if m := deviceMemoryOf(b.array.store); m != nil {
 		o.Data = quiet{m}
+	} else if t, ok := b.array.store.(unmade); ok { // of a call that is explained
+		o.Data = sliceBehind(makeStorage(DType(t), 0))
 	} else {
 		o.Data = sliceBehind(b.array.store)
 	}
@@ -814,7 +868,7 @@ func (d *Device) runMade(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err = c.prog.code.run(d, c); err == nil && check != nil {
+	if err = d.engine.run(d, c); err == nil && check != nil {
 		if err := check.compare(); err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ var running, begun atomic.Int64
 // checks are the self-checks of a program, by the kind of arguments.
 type checks struct {
 	mu   sync.Mutex
-	done map[string]int // how many workers agreed
+	done map[shape.Facts]int // how many workers agreed
 	err  error
 }
 
@@ -88,50 +88,13 @@ func (c *call) unchecked(d *Device) string {
 	return ""
 }
 
-// kind is what of the arguments code may depend on.
-func (c *call) kind() string {
-	var b strings.Builder
-	walk := func(strides, sizes []int) {
-		for i, s := range strides {
-			switch {
-			case sizes[i] == 1:
-				b.WriteByte('1')
-			case s == 0:
-				b.WriteByte('0')
-			case s == 1:
-				b.WriteByte('u')
-			default:
-				b.WriteByte('s')
-			}
-		}
-		b.WriteByte(' ')
-	}
-	for _, list := range [][]bound{c.args, c.outs} {
-		for i := range list {
-			a := &list[i]
-			if a.array == nil {
-				b.WriteByte('=')
-				continue
-			}
-			if g, ok := a.array.store.(*generator); ok {
-				b.WriteByte('a' + byte(g.kind))
-			}
-			if a.loop != nil {
-				walk(a.loop, c.loop)
-			}
-			walk(a.strides, a.core)
-		}
-	}
-	return b.String()
-}
-
 // sample is what a few workers of a call should do.
 type sample struct {
 	call    *call
 	launch  cpu.Launch
 	workers []sampled
 	begun   int64 // calls, this one included
-	kind    string
+	kind    shape.Facts
 }
 
 type sampled struct {
@@ -144,32 +107,36 @@ type sampled struct {
 
 // sampleFirst evaluates some workers if the call is the first of its kind.
 func (c *call) sampleFirst(d *Device) (*sample, error) {
+	checked := c.unchecked(d) == ""
+	var kind shape.Facts
+	if checked {
+		var err error
+		if kind, err = c.kind(d); err != nil {
+			return nil, err
+		}
+	}
 	k := &c.prog.checks
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.err != nil {
+	if k.err != nil || !checked {
 		return nil, k.err
 	}
-	if c.unchecked(d) != "" {
-		return nil, nil
-	}
-	kind := c.kind()
 	if _, ok := k.done[kind]; ok || running.Load() != 1 {
 		return nil, nil
 	}
 	if k.done == nil || len(k.done) > maxPrograms {
-		k.done = map[string]int{}
+		k.done = map[shape.Facts]int{}
 	}
 	k.done[kind] = 0
 	n, _ := shape.Size(c.loop)
 	if n == 0 {
 		return nil, nil
 	}
-	l, err := c.launch(d)
+	l, err := c.bind(d)
 	if err != nil {
 		return nil, err
 	}
-	s := &sample{call: c, launch: l, begun: begun.Load(), kind: kind}
+	s := &sample{call: c, launch: l.Launch, begun: begun.Load(), kind: kind}
 	deadline := time.Now().Add(sampleTime)
 	for i := range min(n, sampledWorkers) {
 		w := n - 1 // tails are where blocks and grids end
@@ -323,7 +290,7 @@ func (c *call) selfCheck(d *Device) string {
 	k := &c.prog.checks
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.done[c.kind()] > 0 { // how many depends on the machine, and plans do not
+	if kind, err := c.kind(d); err == nil && k.done[kind] > 0 { // how many depends on the machine, and plans do not
 		return "workers of the first call agreed with the reference evaluator"
 	}
 	return fmt.Sprintf("up to %d workers of the first call, within %v, against the reference evaluator", sampledWorkers, sampleTime)
@@ -355,20 +322,24 @@ func workerArgs(l *cpu.Launch, w int) []ir.Bits {
 	idx := unravel(w, l.Shape)
 	args := make([]ir.Bits, len(l.In))
 	for i := range l.In {
-		switch o := &l.In[i]; {
-		case o.Data != nil:
-			args[i] = storageOf(o.Data).bits(element(o, idx))
-		case o.Gen != nil:
-			var x [1]float64
-			o.Gen.Fill(x[:], element(o, idx), 1)
-			args[i] = ir.FromF64(x[0])
-		case o.Index:
-			args[i] = ir.Bits(element(o, idx))
-		default:
-			args[i] = o.Scalar
-		}
+		args[i] = argument(&l.In[i], idx)
 	}
 	return args
+}
+
+// argument is what the worker at idx is given of an operand.
+func argument(o *cpu.Operand, idx []int) ir.Bits {
+	switch {
+	case o.Data != nil:
+		return storageOf(o.Data).bits(element(o, idx))
+	case o.Gen != nil:
+		var x [1]float64
+		o.Gen.Fill(x[:], element(o, idx), 1)
+		return ir.FromF64(x[0])
+	case o.Index:
+		return ir.Bits(element(o, idx))
+	}
+	return o.Scalar
 }
 
 // element is the place of the worker at idx in an operand.

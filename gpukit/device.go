@@ -42,45 +42,60 @@ type DeviceInfo struct {
 func (i DeviceInfo) String() string { return i.Name + ": " + i.Description }
 
 // Devices lists the devices of this machine, and the cards that it can simulate.
+// CUDA devices are among them if gpukit was built with the tag cuda and NVIDIA's
+// driver shows them; Open says why not.
 func Devices() []DeviceInfo {
 	n := runtime.GOMAXPROCS(0)
-	return append([]DeviceInfo{
+	cards := cudaDevices()
+	best := "parallel"
+	if len(cards) > 0 {
+		best = cards[0].Name
+	}
+	list := []DeviceInfo{
 		{"cpu", "one goroutine"},
 		{"parallel", fmt.Sprintf("%d goroutines, one per processor that Go uses", n)},
-		{"auto", "the best device there is: parallel"},
-	}, simCards()...)
+		{"auto", "the best device there is: " + best},
+	}
+	return append(append(list, cards...), simCards()...)
 }
 
-// Open opens a device: "cpu", "parallel", "auto", or a simulated GPU such as
-// "sim:quadro-k2000". Any other name is an error that lists the devices of this
-// machine. Each opened GPU has a memory of its own, which Close gives back.
+// cudaPrefix begins the names of CUDA devices.
+const cudaPrefix = "cuda:"
+
+// Open opens a device: "cpu", "parallel", a CUDA device, "cuda:0" being the first
+// that the driver shows, a simulated GPU such as "sim:quadro-k2000", or "auto", which
+// is "cuda:0" if there is one, else "parallel". Any other name is an error that lists
+// the devices of this machine. Each opened GPU has a memory of its own, which Close
+// gives back. The driver reads CUDA_VISIBLE_DEVICES when the first CUDA device is
+// asked for.
 func Open(name string) (*Device, error) {
-	d := &Device{core: &core{name: name, engine: portable{}}}
-	why := "there is no such device"
-	switch kind, _, _ := strings.Cut(name, ":"); kind {
-	case "sim":
-		g, err := simulated(name)
-		if err == nil {
-			return g.device(), nil
+	full := name
+	if name == "auto" {
+		full = "parallel"
+		if cards := cudaDevices(); len(cards) > 0 {
+			full = cards[0].Name
 		}
-		why = err.Error()
-	case "cuda":
-		why = "this build of gpukit has no CUDA"
 	}
-	switch name {
-	case "cpu":
-		d.goroutines = 1
-	case "parallel":
-	case "auto":
-		d.name = "parallel"
-	default:
-		var have []string
-		for _, i := range Devices() {
-			have = append(have, fmt.Sprintf("%q", i.Name))
-		}
-		return nil, fmt.Errorf("gpukit.Open(%q): %s; open one of %s", name, why, strings.Join(have, ", "))
+	var g *gpu
+	err := errors.New("there is no such device")
+	switch kind, _, _ := strings.Cut(full, ":"); {
+	case full == "cpu":
+		return &Device{core: &core{name: full, engine: portable{}, goroutines: 1}}, nil
+	case full == "parallel":
+		return &Device{core: &core{name: full, engine: portable{}}}, nil
+	case kind == "sim":
+		g, err = simulated(full)
+	case kind == "cuda":
+		g, err = openCUDA(full)
 	}
-	return d, nil
+	if err == nil {
+		return g.device(), nil
+	}
+	var have []string
+	for _, i := range Devices() {
+		have = append(have, fmt.Sprintf("%q", i.Name))
+	}
+	return nil, fmt.Errorf("gpukit.Open(%q): %w; open one of %s", name, err, strings.Join(have, ", "))
 }
 
 // MustOpen is Open for cells: it panics with Open's error.
@@ -92,7 +107,8 @@ func MustOpen(name string) *Device {
 	return d
 }
 
-// Name returns the name of the device, "parallel" if it was opened as "auto".
+// Name returns the name of the device; if it was opened as "auto", that of the device
+// that this is.
 func (d *Device) Name() string {
 	if d == nil {
 		return "<nil *gpukit.Device>"

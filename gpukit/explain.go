@@ -18,8 +18,10 @@ type Plan struct {
 	Layout     string         // of GUVectorize
 	Grid       Grid           // of Launch, and of every call on a GPU
 	Block      Block          // of Launch, and of every call on a GPU
-	LoopDims   []int          // the shape over which workers are spread
-	Workers    int            // their number: one evaluation of the function each
+	LoopDims   []int          // the shape over which calls of the function are spread
+	IndexSpace []int          // LoopDims, and the iterations of the loops that were taken
+	Workers    int            // the number of its elements, which are the workers
+	Loops      []PlanLoop     // what became of the loops of the function
 	Goroutines int            // at most so many run at the same time; 0 on a GPU
 	Args       []PlanArgument // parameters, captured variables
 	Results    []PlanArgument // of Vectorize and GUVectorize
@@ -28,7 +30,9 @@ type Plan struct {
 	Registers  int            // of a thread, on a GPU
 	HtoD       int            // bytes that the call copies to a GPU
 	DtoH       int            // and back
+	Instead    string         // what to write for more workers, ready to paste; "" if gpukit knows nothing
 	Note       string         // what makes the call slow, and the remedy; "" if gpukit sees nothing
+	Tables     []PlanTable    // what is computed once for many workers
 	SelfCheck  string         // what is compared with the reference evaluator, or why nothing is
 	IR         string         // the function in the intermediate representation, optimised
 	Code       string         // what the engine executes
@@ -48,7 +52,9 @@ type PlanArgument struct {
 }
 
 // Explain compiles fn for the arguments as Vectorize would, runs nothing, and
-// says how it would run. The errors are those of Vectorize.
+// says how it would run: what becomes of each loop of fn, over which index space the
+// workers are spread, how each argument is read, and the code. The errors are those
+// of Vectorize.
 func (d *Device) Explain(fn any, args ...any) (*Plan, error) {
 	return d.explainSpread("Explain", fn, nil, args)
 }
@@ -126,11 +132,27 @@ func (d *Device) plan(c *call) (*Plan, error) {
 		p.Results = append(p.Results, a)
 	}
 	p.Grid, p.Block, p.launch = c.grid, c.block, c.grid.X > 0
-	if err := c.prog.code.describe(d, c, p); err != nil {
+	if err := d.engine.describe(d, c, p); err != nil {
 		return nil, err
 	}
+	c.loops(d, p)
 	p.SelfCheck = c.selfCheck(d)
 	return p, nil
+}
+
+// stages takes the code of the stages, each written by code.
+func (p *Plan) stages(stages []stage, code func(*stage) string) {
+	p.IR, p.Code = "", ""
+	for i := range stages {
+		s := &stages[i]
+		if len(stages) > 1 {
+			p.IR += s.name + "\n"
+			p.Code += s.name + "\n"
+		}
+		p.Tables = append(p.Tables, s.planTables()...)
+		p.IR += s.f.String()
+		p.Code += code(s)
+	}
 }
 
 // describe says how the workers walk an argument or result.
@@ -225,7 +247,14 @@ func (p *Plan) rows() [][2]string {
 		r = append(r, [2]string{"layout", p.Layout})
 	}
 	if !p.launch {
-		r = append(r, [2]string{"loop dimensions", shape.Format(p.LoopDims)}, [2]string{"workers", p.workers()})
+		r = append(r, [2]string{"loop dimensions", shape.Format(p.LoopDims)})
+		if len(p.IndexSpace) > len(p.LoopDims) {
+			r = append(r, [2]string{"index space", shape.Format(p.IndexSpace)})
+		}
+		r = append(r, [2]string{"workers", p.workers()})
+	}
+	for _, l := range p.Loops {
+		r = append(r, [2]string{"loop", l.String()})
 	}
 	if p.Grid.X > 0 {
 		r = append(r, [2]string{"grid, block", fmt.Sprintf("%v blocks of %v threads%s", p.Grid, p.Block, p.geometry)})
@@ -239,6 +268,9 @@ func (p *Plan) rows() [][2]string {
 	}
 	if p.Note != "" {
 		r = append(r, [2]string{"note", p.Note})
+	}
+	for _, t := range p.Tables {
+		r = append(r, [2]string{"computed once", t.String()})
 	}
 	return append(r, [2]string{"memory", fmt.Sprintf("%s read, %s written", bytes(p.BytesIn), bytes(p.BytesOut))},
 		[2]string{"self-check", p.SelfCheck})
@@ -295,6 +327,9 @@ func (p *Plan) String() string {
 		}
 		b.WriteByte('\n')
 	}
+	if p.Instead != "" {
+		fmt.Fprintf(&b, "\nfor more workers, write instead:\n%s\n", p.Instead)
+	}
 	fmt.Fprintf(&b, "\nIR, optimised:\n%s\ncode:\n%s", p.IR, p.Code)
 	return b.String()
 }
@@ -322,7 +357,11 @@ func (p *Plan) HTML() string {
 	for _, a := range p.all() {
 		row("td", a.cells()...)
 	}
-	fmt.Fprintf(&b, "</table><details><summary>IR, optimised</summary><pre>%s</pre></details><details><summary>code</summary><pre>%s</pre></details></div>",
+	b.WriteString("</table>")
+	if p.Instead != "" {
+		fmt.Fprintf(&b, "<p>for more workers, write instead:</p><pre>%s</pre>", html.EscapeString(p.Instead))
+	}
+	fmt.Fprintf(&b, "<details><summary>IR, optimised</summary><pre>%s</pre></details><details><summary>code</summary><pre>%s</pre></details></div>",
 		html.EscapeString(p.IR), html.EscapeString(p.Code))
 	return b.String()
 }

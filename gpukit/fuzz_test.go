@@ -50,7 +50,10 @@ func TestRandomFunctions(t *testing.T) {
 				}
 			}
 		}
-		eachEngine(t, func(t *testing.T, d *Device) { b.check(t, d, r, 0, 1, 33) })
+		eachEngine(t, func(t *testing.T, d *Device) {
+			b.check(t, d, r, 0, 1, 33)
+			b.tablesAgree(t, d, r)
+		})
 		if t.Failed() {
 			if testing.Verbose() {
 				t.Log(b.text.String())

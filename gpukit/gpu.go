@@ -27,14 +27,23 @@ type gpu struct {
 
 	recorder *atomic.Pointer[recording] // the device's
 
-	mu      sync.Mutex    // one call, one copy at a time
-	cancel  driver.Ptr    // the word that ends kernels, 0 if the device asks by itself
-	failure driver.Ptr    // the word in which a failing worker leaves its number
-	staging []byte        // the last copy's host memory
-	traced  *recording    // that the driver reports to
-	pending []note        // what it has still to report
-	offset  time.Duration // of the driver's clock when the trace began
-	hasBase bool
+	mu      sync.Mutex // one call, one copy at a time
+	streams int
+	cancel  driver.Ptr // the word that ends kernels, 0 if the device asks by itself
+	failure driver.Ptr // the words in which failing workers leave their numbers
+	dirty   bool       // there may be some in them
+	staging staging
+	idle    bool        // all that was begun is done
+	busy    []*variant  // code that may still run
+	stop    func() bool // whether the call that has locked the device is to end, if it can be
+
+	notes struct {
+		sync.Mutex               // the driver reports when it likes
+		traced     *recording    // that it reports to
+		pending    []*note       // what it has still to report
+		offset     time.Duration // of its clock when the trace began
+		hasBase    bool
+	}
 }
 
 // note says what a report of the driver is about.
@@ -49,8 +58,8 @@ func openGPU(name, source string, d driver.Driver, i int) (*gpu, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &gpu{name: name, dev: dev, info: dev.Info(), source: source}
-	g.pool.dev = dev
+	g := &gpu{name: name, dev: dev, info: dev.Info(), source: source, streams: dev.Streams(), cancel: dev.CancelWord()}
+	g.pool.dev, g.staging.dev = dev, dev
 	if g.failure, err = dev.Alloc(failureBytes); err == nil {
 		err = dev.Fill(g.failure, 0xff, failureBytes)
 	}
@@ -58,8 +67,12 @@ func openGPU(name, source string, d driver.Driver, i int) (*gpu, error) {
 		dev.Close()
 		return nil, err
 	}
+	whenOpened(g)
 	return g, nil
 }
+
+// whenOpened is told of every card that is opened: tests count what is left.
+var whenOpened = func(*gpu) {}
 
 // device is the card as a Device.
 func (g *gpu) device() *Device {
@@ -68,14 +81,27 @@ func (g *gpu) device() *Device {
 	return d
 }
 
-const failureBytes = 8
+// A call that is done in parts has a word for each part that may be under way.
+const (
+	failureWords = 64
+	failureBytes = 8 * failureWords
+)
 
 // close ends the use of the card; a running kernel has been told to end.
 func (g *gpu) close() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	lost := g.dev.Lost() != nil
+	if !lost {
+		g.wait()
+	}
 	g.pool.close()
-	return g.dev.Close()
+	g.staging.done()
+	g.staging.empty()
+	if err := g.dev.Close(); err != nil && !lost { // of a lost device everything is gone anyway
+		return err
+	}
+	return nil
 }
 
 // DeviceError says that a GPU or its driver could not do what a call needs. The
@@ -84,11 +110,16 @@ type DeviceError struct {
 	Op     string // the call, e.g. "Vectorize"
 	Device string // as opened, e.g. "sim:quadro-k2000"
 	Err    error  // the driver's
+	lost   bool
 }
 
 // Error names call and device, what is wrong in words, and CUDA's name of it.
 func (e *DeviceError) Error() string {
-	return fmt.Sprintf("gpukit.%s on %s: %s", e.Op, e.Device, e.words())
+	s := fmt.Sprintf("gpukit.%s on %s: %s", e.Op, e.Device, e.words())
+	if e.lost {
+		s += "; the device is lost: close it and open it again"
+	}
+	return s
 }
 
 // Unwrap returns Err.
@@ -141,34 +172,74 @@ func (g *gpu) fault(op string, err error) error {
 	if err == nil || errors.As(err, &own) {
 		return err
 	}
-	if lost := g.dev.Lost(); lost != nil {
-		err = fmt.Errorf("%w; the device is lost: close it and open it again", err)
-	}
-	return &DeviceError{Op: op, Device: g.name, Err: err}
+	return &DeviceError{Op: op, Device: g.name, Err: err, lost: g.dev.Lost() != nil}
 }
 
-// The driver reports copies and launches in the order in which they ran, which is
-// that of the calls: each call leaves a note of what the report is about.
+// What is begun here may go on when the call that began it returns: the device does
+// it in order, so that a later call sees what an earlier one left. Who needs a result
+// waits.
 
 // lock makes the card the caller's, until the function that it returns is called.
 func (g *gpu) lock() (unlock func()) {
 	g.mu.Lock()
 	g.observe(g.recorder.Load())
-	return g.mu.Unlock
+	return g.unlock
+}
+
+func (g *gpu) unlock() {
+	g.stop = nil
+	g.settle()
+	g.mu.Unlock()
 }
 
 // sync waits until all is done.
 func (g *gpu) sync() error {
 	defer g.lock()()
-	return g.dev.Sync()
+	return g.wait()
 }
+
+// wait waits until all is done, and returns what failed. It is for who has locked
+// the device, as are all below.
+func (g *gpu) wait() error {
+	err := g.dev.Sync()
+	g.idle = true
+	clear(g.busy)
+	g.busy = g.busy[:0]
+	g.notes.Lock()
+	g.notes.pending = nil // what was not reported never will be
+	g.notes.Unlock()
+	return err
+}
+
+// settle takes back the host memory that copies used: it is the end of all that
+// copies. No copy may go on, whatever has failed.
+func (g *gpu) settle() {
+	if len(g.staging.used) > 0 {
+		if !g.idle {
+			g.wait()
+		}
+		g.staging.done()
+	}
+}
+
+// stopped reports whether the user has pressed Stop, or Close was called.
+func (g *gpu) stopped() bool { return g.stop != nil && g.stop() }
 
 // observe makes the driver report to the trace that is running, if any.
 func (g *gpu) observe(r *recording) {
-	if r == g.traced {
+	n := &g.notes
+	n.Lock()
+	old := n.traced
+	n.Unlock()
+	if r == old {
 		return
 	}
-	g.traced, g.pending, g.hasBase = r, nil, false
+	if !g.idle {
+		g.wait() // reports of what was begun belong to the other trace, or to none
+	}
+	n.Lock()
+	n.traced, n.pending, n.hasBase = r, nil, false
+	n.Unlock()
 	if r == nil {
 		g.dev.Record(nil)
 	} else {
@@ -176,38 +247,55 @@ func (g *gpu) observe(r *recording) {
 	}
 }
 
-// noting runs what the driver will report as n.
-func (g *gpu) noting(n note, f func() error) error {
-	if g.traced == nil {
-		return f()
+// The driver reports copies and launches in the order of the calls that began them:
+// each call leaves a note of what the report will be about.
+
+// expect leaves a note.
+func (g *gpu) expect(n note) *note {
+	g.idle = false
+	g.notes.Lock()
+	defer g.notes.Unlock()
+	if g.notes.traced == nil {
+		return nil
 	}
-	g.pending = append(g.pending, n)
-	left := len(g.pending)
-	err := f()
-	if err != nil && len(g.pending) == left { // nothing was done, nothing is reported
-		g.pending = g.pending[:left-1]
+	m := &note{n.hidden, n.record}
+	g.notes.pending = append(g.notes.pending, m)
+	return m
+}
+
+// unless takes the note back if nothing was done: then nothing is reported.
+func (g *gpu) unless(n *note, err error) error {
+	if err != nil && n != nil {
+		g.notes.Lock()
+		defer g.notes.Unlock()
+		if i := len(g.notes.pending) - 1; i >= 0 && g.notes.pending[i] == n {
+			g.notes.pending = g.notes.pending[:i]
+		}
 	}
 	return err
 }
 
 // report takes a record of the driver.
 func (g *gpu) report(x driver.Record) {
-	if len(g.pending) == 0 {
+	g.notes.Lock()
+	defer g.notes.Unlock()
+	t := &g.notes
+	if len(t.pending) == 0 {
 		return
 	}
-	n := g.pending[0]
-	g.pending = g.pending[1:]
+	n := t.pending[0]
+	t.pending = t.pending[1:]
 	if n.hidden {
 		if x.Simulated {
-			g.offset += x.Duration // as if it had not been
+			t.offset += x.Duration // as if it had not been
 		}
 		return
 	}
-	if !g.hasBase { // the clock of the trace begins with what it sees first
-		g.hasBase, g.offset = true, x.Start
+	if !t.hasBase { // the clock of the trace begins with what it sees first
+		t.hasBase, t.offset = true, x.Start
 	}
 	r := n.record
-	r.Start, r.Duration, r.Timing = x.Start-g.offset, x.Duration, trace.Measured
+	r.Start, r.Duration, r.Timing = x.Start-t.offset, x.Duration, trace.Measured
 	if x.Simulated {
 		r.Timing = trace.Simulated
 	}
@@ -235,62 +323,69 @@ func (g *gpu) report(x driver.Record) {
 		}
 	}
 	r.Size = int64(x.Bytes)
-	g.traced.add(r)
+	t.traced.add(r)
 }
 
-// copyIn, copyOut, copyWithin and fill are the driver's, noted.
-func (g *gpu) copyIn(dst driver.Ptr, src []byte) error {
-	if len(src) == 0 {
-		return nil
-	}
-	return g.noting(note{}, func() error { return g.dev.CopyIn(dst, src) })
+// startIn, startOut, copyWithin and fill are the driver's, noted.
+func (g *gpu) startIn(s driver.Stream, dst driver.Ptr, src []byte) error {
+	return g.unless(g.expect(note{}), g.dev.StartIn(s, dst, src))
 }
 
-func (g *gpu) copyOut(dst []byte, src driver.Ptr, hidden bool) error {
-	if len(dst) == 0 {
-		return nil
-	}
-	return g.noting(note{hidden: hidden}, func() error { return g.dev.CopyOut(dst, src) })
+func (g *gpu) startOut(s driver.Stream, dst []byte, src driver.Ptr, hidden bool) error {
+	return g.unless(g.expect(note{hidden: hidden}), g.dev.StartOut(s, dst, src))
 }
 
 func (g *gpu) copyWithin(dst, src driver.Ptr, n int) error {
 	if n == 0 {
 		return nil
 	}
-	return g.noting(note{}, func() error { return g.dev.Copy(dst, src, uint64(n)) })
+	return g.unless(g.expect(note{}), g.dev.Copy(dst, src, uint64(n)))
 }
 
-func (g *gpu) zero(dst driver.Ptr, n int) error {
+func (g *gpu) fill(dst driver.Ptr, value byte, n int, hidden bool) error {
 	if n == 0 {
 		return nil
 	}
-	return g.noting(note{}, func() error { return g.dev.Fill(dst, 0, uint64(n)) })
+	return g.unless(g.expect(note{hidden: hidden}), g.dev.Fill(dst, value, uint64(n)))
 }
 
-// stage is host memory for a copy, until the next one. It panics with a
-// *ShapeError if there is not enough.
-func (g *gpu) stage(n int) []byte {
-	if cap(g.staging) < n {
-		needRoom("", Uint8, n)
-		g.staging = make([]byte, n)
-	}
-	b := g.staging[:n]
-	if n > keepStaging {
-		g.staging = nil
-	}
-	return b
+// copyIn and copyOut copy a few bytes at once.
+func (g *gpu) copyIn(dst driver.Ptr, src []byte, hidden bool) error {
+	return g.unless(g.expect(note{hidden: hidden}), g.dev.CopyIn(dst, src))
 }
 
-const keepStaging = 64 << 20
+func (g *gpu) copyOut(dst []byte, src driver.Ptr, hidden bool) error {
+	return g.unless(g.expect(note{hidden: hidden}), g.dev.CopyOut(dst, src))
+}
 
-// alloc gives n bytes. Where memory runs out, what is cached and what nobody
+// alloc gives n bytes.
+func (g *gpu) alloc(n int) (b *block, err error) {
+	err = g.roomFor(func() error {
+		b, err = g.pool.get(n)
+		return err
+	})
+	return b, err
+}
+
+// load loads a module.
+func (g *gpu) load(image []byte) (m driver.Module, err error) {
+	err = g.roomFor(func() error {
+		m, err = g.dev.Load(image)
+		return err
+	})
+	return m, err
+}
+
+// roomFor does what takes memory. Where it runs out, what is cached and what nobody
 // holds any more is given back first, and then it is tried once more.
-func (g *gpu) alloc(n int) (*block, error) {
-	b, err := g.pool.get(n)
+func (g *gpu) roomFor(f func() error) error {
+	err := f()
 	if errors.Is(err, driver.OutOfMemory) {
 		runtime.GC()
-		g.pool.reclaim()
-		b, err = g.pool.get(n)
+		if e := g.pool.reclaim(); e != nil {
+			return e
+		}
+		err = f()
 	}
-	return b, err
+	return err
 }

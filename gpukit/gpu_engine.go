@@ -1,6 +1,7 @@
 package gpukit
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"sync"
 
 	"gpunotes/gpukit/internal/codegen/nvptx"
+	"gpunotes/gpukit/internal/cpu"
 	"gpunotes/gpukit/internal/driver"
 	"gpunotes/gpukit/internal/frontend"
 	"gpunotes/gpukit/internal/ir"
@@ -24,7 +26,8 @@ type gpuCode struct {
 	gpu      *gpu
 	f        *ir.Func // library functions put in, optimised
 	mu       sync.Mutex
-	variants map[string]*variant // by facts
+	variants map[shape.Facts]*variant
+	freeze   []uint64 // by memory: the dimensions whose small sizes are worth code of their own
 }
 
 // variant is the code for one set of facts.
@@ -38,7 +41,7 @@ type variant struct {
 	needs driver.Attributes
 }
 
-func (e gpuEngine) compile(source, optimised *ir.Func, o options) (executable, error) {
+func (e gpuEngine) compile(optimised *ir.Func, o options) (executable, error) {
 	f := ir.Optimize(ir.Expand(optimised, func(fn ir.MathFn) (*ir.Func, int) {
 		if nvptx.Native(fn) {
 			return nil, 0
@@ -51,10 +54,10 @@ func (e gpuEngine) compile(source, optimised *ir.Func, o options) (executable, e
 	if err := ir.Verify(f); err != nil {
 		return nil, err
 	}
-	if len(f.Params) != len(source.Params) {
-		return nil, fmt.Errorf("%s has %d parameters, and %d when optimised", f.Name, len(source.Params), len(f.Params))
+	if len(f.Params) != len(optimised.Params) {
+		return nil, fmt.Errorf("%s has %d parameters, and %d when optimised", f.Name, len(optimised.Params), len(f.Params))
 	}
-	return &gpuCode{gpu: e.gpu, f: f, variants: map[string]*variant{}}, nil
+	return &gpuCode{gpu: e.gpu, f: f, variants: map[shape.Facts]*variant{}, freeze: freezable(f)}, nil
 }
 
 // maxVariants bounds the code of one function; facts of unusual calls would else
@@ -64,16 +67,23 @@ const maxVariants = 256
 // variant returns the code for the facts of a launch.
 func (p *gpuCode) variant(l *gpuLaunch) (*variant, error) {
 	p.mu.Lock()
-	v := p.variants[l.key]
+	v := p.variants[l.stage.known]
 	if v == nil {
 		if len(p.variants) >= maxVariants {
-			p.variants = map[string]*variant{}
+			p.variants = map[shape.Facts]*variant{}
 		}
 		v = &variant{}
-		p.variants[l.key] = v
+		p.variants[l.stage.known] = v
 	}
 	p.mu.Unlock()
-	v.once.Do(func() { v.err = v.build(p, l.kernel) })
+	v.once.Do(func() { v.err = v.build(p, kernelOf(p.f, l.stage.known)) })
+	if v.err != nil { // the device may have had a bad moment
+		p.mu.Lock()
+		if p.variants[l.stage.known] == v {
+			delete(p.variants, l.stage.known)
+		}
+		p.mu.Unlock()
+	}
 	return v, v.err
 }
 
@@ -84,13 +94,14 @@ func (v *variant) build(p *gpuCode, k nvptx.Kernel) (err error) {
 		}
 	}()
 	k.Func, k.Name = p.f, identifier(p.f.Name)
+	k.Poll = p.gpu.cancel != 0
 	info := &p.gpu.info
 	m, entries, err := nvptx.Emit(nvptx.Target{SM: info.SM(), PTX: ptx.Version(info.PTX)}, &k)
 	if err != nil {
 		return err
 	}
 	v.entry, v.text, v.sm = entries[0], m.String(), m.Target
-	module, err := p.gpu.dev.Load([]byte(v.text))
+	module, err := p.gpu.load([]byte(v.text))
 	if err != nil {
 		return err
 	}
@@ -116,20 +127,27 @@ func identifier(name string) string {
 	return s
 }
 
-// gpuLaunch is a call in the terms of a kernel.
+// places are where the arrays of a call are on the device, for all its stages.
+type places struct {
+	groups []*group        // host memory that the call works on
+	homes  map[*bound]home // where arrays are on the device
+	made   []*bound        // what one stage leaves for another
+}
+
+// gpuLaunch is a stage of a call in the terms of a kernel.
 type gpuLaunch struct {
+	*places
+	stage   *stage
 	workers int
 	shape   []int // loop dimensions, those together that every operand walks as one
-	key     string
-	kernel  nvptx.Kernel // but for its function
 
-	in, out []gpuOperand    // by parameter and result of the function
-	mems    map[int]*bound  // by memory
-	groups  []*group        // host memory that the launch works on
-	homes   map[*bound]home // where arrays are on the device
-	printed *block          // where threads print to, if they do
-	lines   []nvptx.Line    // what they printed
-	lost    int             // lines that there was no room for
+	in, out []gpuOperand   // by parameter and result of the function
+	mems    map[int]*bound // by memory
+	variant *variant       // its code
+	word    int            // that a failing worker writes to, of those of the device
+	printed *block         // where threads print to, if they do
+	lines   []nvptx.Line   // what they printed
+	lost    int            // lines that there was no room for
 }
 
 // gpuOperand is a parameter or a result of the function.
@@ -141,252 +159,67 @@ type gpuOperand struct {
 	strides []int // over the shape of the launch
 }
 
-// smallSize is up to which core sizes become part of the code, so that their
-// loops can be unrolled.
-const smallSize = 16
+// launches puts the stages of a call into the terms of kernels and finds the facts
+// that their code may use. It neither copies nor allocates.
+func (e gpuEngine) launches(d *Device, c *call) ([]*gpuLaunch, error) {
+	stages, err := c.stages(d)
+	if err != nil {
+		return nil, err
+	}
+	at := c.places
+	var ls []*gpuLaunch
+	for i := range stages {
+		at.made = append(at.made, stages[i].made...)
+		ls = append(ls, at.launch(c, &stages[i]))
+	}
+	return ls, nil
+}
 
-// launch puts a call into the terms of a kernel and finds the facts that its code
-// may use. It neither copies nor allocates.
-func (p *gpuCode) launch(d *Device, c *call) *gpuLaunch {
-	f := c.fn.source.Func
-	b := c.bind(d)
-	l := &gpuLaunch{mems: map[int]*bound{}}
-	l.workers, _ = shape.Size(c.loop)
-	var owners []*bound // of scalar parameters, in order
-	for _, list := range [][]bound{c.args, c.outs} {
-		for i := range list {
-			switch a := &list[i]; {
-			case a.indexed:
-				l.mems[int(a.mem)] = a
-			case a.array == nil:
-				for range a.leaves {
-					owners = append(owners, a)
-				}
-			case i < len(c.args):
-				owners = append(owners, a)
-			}
+// code is what executes the stage.
+func (l *gpuLaunch) code() *gpuCode { return l.stage.code.(*gpuCode) }
+
+// launch puts a stage into the terms of a kernel.
+func (at *places) launch(c *call, s *stage) *gpuLaunch {
+	l := &gpuLaunch{places: at, stage: s, mems: map[int]*bound{}}
+	l.workers, _ = shape.Size(s.Shape)
+	for m, b := range s.mems {
+		if b != nil {
+			l.mems[m] = b
 		}
 	}
 	threads := c.block.X > 0
-	k := &l.kernel
-	k.Threads = threads
-	k.NoAlias = true
-
-	// The operands, and the loop dimensions that are one to all of them.
-	var walks [][]int
-	owners = owners[:len(owners):len(owners)]
-	for i, q := range f.Params {
-		o := gpuOperand{value: b.In[i].Scalar}
-		if q.Kind == ir.Scalar || q.Kind == ir.Captured {
-			if a := owners[0]; a.array != nil {
-				o.array = a
-				if g, ok := a.array.store.(*generator); ok {
-					o.array, o.gen = nil, g
-				}
-			}
-			owners = owners[1:]
-		}
-		if q.Kind == ir.Offset || o.array != nil || o.gen != nil {
-			o.offset, o.strides = b.In[i].Offset, b.In[i].Strides
-			if threads {
-				o.strides = nil
-			} else {
-				walks = append(walks, o.strides)
-			}
-		}
-		l.in = append(l.in, o)
-	}
-	for i := range b.Out {
-		a := &c.outs[i]
-		l.out = append(l.out, gpuOperand{array: a, offset: b.Out[i].Offset, strides: b.Out[i].Strides})
-		walks = append(walks, b.Out[i].Strides)
-	}
+	keep := []int{0}
 	if threads {
 		l.shape = []int{l.workers}
 	} else {
-		var keep []int
-		l.shape, keep = collapse(c.loop, walks)
-		for _, list := range [][]gpuOperand{l.in, l.out} {
-			for i := range list {
-				if st := list[i].strides; st != nil {
-					list[i].strides = pick(st, keep)
-				}
-			}
-		}
+		l.shape, keep = s.joined()
 	}
-	k.Rank = max(len(l.shape), 1)
-	l.place(c)
-	l.facts(c, f)
-	return l
-}
-
-// collapse joins loop dimensions that every walk goes through as if they were
-// one, and leaves out those of size 1. keep are the dimensions whose strides
-// remain.
-func collapse(dims []int, walks [][]int) (out, keep []int) {
-	for d, n := range dims {
-		if n == 1 {
-			continue
+	operand := func(o *cpu.Operand, b *bound) gpuOperand {
+		x := gpuOperand{value: o.Scalar, array: b}
+		if g, ok := o.Gen.(*generator); ok {
+			x.array, x.gen = nil, g
 		}
-		if last := len(keep) - 1; last >= 0 && !slices.ContainsFunc(walks, func(st []int) bool { return st[keep[last]] != st[d]*n }) {
-			keep[last] = d
-			out[last] *= n
-			continue
+		if x.array == nil && x.gen == nil && !o.Index {
+			return x
 		}
-		keep, out = append(keep, d), append(out, n)
-	}
-	return out, keep
-}
-
-func pick(s, which []int) []int {
-	out := make([]int, len(which))
-	for i, k := range which {
-		out[i] = s[k]
-	}
-	return out
-}
-
-func still(strides []int) bool {
-	return !slices.ContainsFunc(strides, func(s int) bool { return s != 0 })
-}
-
-// facts fills in what the code may rely on, and the key that says so.
-func (l *gpuLaunch) facts(c *call, f *ir.Func) {
-	k := &l.kernel
-	fs := &k.Facts
-	fs.Narrow = l.workers < 1<<31
-	fs.Frozen, fs.Equal, fs.Arrays = map[int]ir.Bits{}, map[int]int{}, map[ir.Mem]nvptx.Array{}
-	fs.InStrides, fs.OutStrides = map[nvptx.Place]int64{}, map[nvptx.Place]int64{}
-	var key strings.Builder
-	fmt.Fprintf(&key, "%v %d %v", k.Threads, k.Rank, fs.Narrow)
-
-	access := func(o *gpuOperand, known map[nvptx.Place]int64, i int) nvptx.Access {
-		a := nvptx.Strided
+		if x.offset = o.Offset; !threads {
+			x.strides = pick(o.Strides, keep)
+		}
 		switch {
-		case o.array != nil && shape.IsContiguous(l.shape, o.strides) && !k.Threads:
-			return nvptx.Contiguous
-		case still(o.strides) && o.array == nil:
-			return nvptx.ByValue
-		case o.gen != nil:
-			a = nvptx.Generated(formula(o.gen))
+		case x.gen != nil && uniformOperand(o, s.Shape):
+			x.value = x.gen.bits(o.Offset)
+		case x.array == nil:
+			x.value = ir.Bits(o.Offset)
 		}
-		for d, s := range o.strides {
-			if s == 0 || s == 1 {
-				known[nvptx.Place{Index: i, Dim: d}] = int64(s)
-			}
-		}
-		return a
+		return x
 	}
-	sizes := map[ir.Bits]int{} // the first parameter with this size
-	for i := range l.in {
-		o := &l.in[i]
-		a := nvptx.ByValue
-		switch q := f.Params[i]; {
-		case o.gen != nil && still(o.strides):
-			o.value = o.gen.bits(o.offset)
-		case o.gen != nil:
-			a, o.value = access(o, fs.InStrides, i), ir.Bits(o.offset)
-		case q.Kind == ir.Offset:
-			a, o.value = access(o, fs.InStrides, i), ir.Bits(o.offset)
-		case o.array != nil:
-			a = access(o, fs.InStrides, i)
-		case q.Kind == ir.Shape && l.mems[int(q.Mem)] != nil:
-			if first, ok := sizes[o.value]; ok {
-				fs.Equal[i] = first
-				fmt.Fprintf(&key, " %d=%d", i, first)
-			} else {
-				sizes[o.value] = i
-			}
-			if !k.Threads && o.value <= smallSize {
-				fs.Frozen[i] = o.value
-				delete(fs.Equal, i)
-				fmt.Fprintf(&key, " %d:%d", i, o.value)
-			}
-		}
-		k.In = append(k.In, a)
-		fmt.Fprintf(&key, ",%d", a)
-		for d, s := range o.strides {
-			if x, ok := fs.InStrides[nvptx.Place{Index: i, Dim: d}]; ok && s == int(x) {
-				fmt.Fprintf(&key, "s%d=%d", d, x)
-			}
-		}
+	for i := range s.In {
+		l.in = append(l.in, operand(&s.In[i], s.in[i]))
 	}
-	for i := range l.out {
-		a := access(&l.out[i], fs.OutStrides, i)
-		k.Out = append(k.Out, a)
-		fmt.Fprintf(&key, ";%d", a)
-		for d := range l.out[i].strides {
-			if x, ok := fs.OutStrides[nvptx.Place{Index: i, Dim: d}]; ok {
-				fmt.Fprintf(&key, "s%d=%d", d, x)
-			}
-		}
+	for i := range s.Out {
+		l.out = append(l.out, operand(&s.Out[i], s.out[i]))
 	}
-
-	var written []*bound
-	for _, list := range [][]bound{c.args, c.outs} {
-		for i := range list {
-			if list[i].array != nil && list[i].written {
-				written = append(written, &list[i])
-			}
-		}
-	}
-	meets := func(a *bound) bool {
-		return !a.copied && slices.ContainsFunc(written, func(w *bound) bool { return w == a || !w.copied && overlap(a.array, w.array) })
-	}
-	for i := range c.args {
-		if a := &c.args[i]; a.array != nil && meets(a) && (!a.written || a.read) {
-			k.NoAlias = false
-		}
-	}
-	fmt.Fprint(&key, " ", k.NoAlias)
-	for m := range f.Mems {
-		b := l.mems[m]
-		if b == nil {
-			continue
-		}
-		x := nvptx.Array{
-			Contiguous: shape.IsContiguous(b.core, b.strides),
-			Unit:       len(b.strides) > 0 && b.strides[len(b.strides)-1] == 1,
-			NoAlias:    !meets(b),
-		}
-		for d, s := range b.strides {
-			if s == 0 && b.core[d] > 1 {
-				x.Zero = append(x.Zero, d)
-			}
-		}
-		if g, ok := b.array.store.(*generator); ok {
-			x.Generator = formula(g)
-		} else {
-			x.Align = l.alignment(b, c.loop)
-		}
-		fs.Arrays[ir.Mem(m)] = x
-		fmt.Fprintf(&key, " m%d%v", m, x)
-	}
-	l.key = key.String()
-}
-
-// alignment is what the addresses of all workers' arrays are multiples of, up to
-// what a vector load takes.
-func (l *gpuLaunch) alignment(b *bound, loop []int) int {
-	size := b.array.DType().Size()
-	all := 16 | l.homes[b].shift + b.array.offset*size
-	for d, s := range b.loop {
-		if loop[d] > 1 {
-			all |= s * size
-		}
-	}
-	return max(all&-all, size)
-}
-
-// formula is the generator's in the code, and its numbers.
-func formula(g *generator) nvptx.Generator {
-	switch {
-	case g.kind == arange:
-		return nvptx.Arange
-	case g.kind == linspace && g.step == 0 && g.n > 1:
-		return nvptx.Flat
-	}
-	return nvptx.Linspace
+	return l
 }
 
 // number is a number of the formula.
@@ -441,7 +274,7 @@ func (l *gpuLaunch) parameters(g *gpu, e *nvptx.Entry) []uint64 {
 		case nvptx.OutStride:
 			x = uint64(l.out[q.Index].strides[q.Dim])
 		case nvptx.Record:
-			x = uint64(g.failure)
+			x = uint64(g.failure) + 8*uint64(l.word)
 		case nvptx.Cancel:
 			x = uint64(g.cancel)
 		case nvptx.Printed:
@@ -459,19 +292,30 @@ func (l *gpuLaunch) parameters(g *gpu, e *nvptx.Entry) []uint64 {
 }
 
 // describe says how a call would run.
-func (p *gpuCode) describe(d *Device, c *call, plan *Plan) error {
-	l := p.launch(d, c)
-	v, err := p.variant(l)
+func (e gpuEngine) describe(d *Device, c *call, plan *Plan) error {
+	ls, err := e.launches(d, c)
 	if err != nil {
-		return p.gpu.fault(c.op, err)
+		return err
+	}
+	for _, l := range ls {
+		if l.variant, err = l.code().variant(l); err != nil {
+			return e.gpu.fault(c.op, err)
+		}
+		plan.Registers = max(plan.Registers, l.variant.needs.Registers)
 	}
 	plan.Goroutines = 0
-	plan.Engine = fmt.Sprintf("PTX for sm_%d, executed by %s", v.sm, p.gpu.source)
-	plan.Code = v.text
-	plan.Registers = v.needs.Registers
-	grid, block := l.geometry(d, c, v)
+	plan.Engine = fmt.Sprintf("PTX for sm_%d, executed by %s", ls[0].variant.sm, e.gpu.source)
+	stages := make([]stage, len(ls))
+	for i, l := range ls {
+		stages[i] = *l.stage
+	}
+	plan.stages(stages, func(s *stage) string {
+		return ls[slices.IndexFunc(ls, func(l *gpuLaunch) bool { return l.stage.kernel == s.kernel })].variant.text
+	})
+	most := slices.MaxFunc(ls, func(x, y *gpuLaunch) int { return cmp.Compare(x.workers, y.workers) })
+	grid, block := most.geometry(d, c, most.variant)
 	plan.Grid, plan.Block = Grid(grid), Block(block)
-	plan.HtoD, plan.DtoH = l.traffic(c)
+	plan.HtoD, plan.DtoH = ls[0].traffic(c)
 	plan.onGPU = true
 	switch o := d.options; {
 	case c.block.X > 0:

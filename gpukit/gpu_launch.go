@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"runtime"
 	"slices"
-	"time"
 
 	"gpunotes/gpukit/internal/codegen/nvptx"
 	"gpunotes/gpukit/internal/cpu"
@@ -67,9 +67,8 @@ func (a *Array) gathered() *Array {
 	return newArray(out, once.shape).BroadcastTo(a.shape...)
 }
 
-// place finds out where the arrays of a call are and what has to be copied.
-func (l *gpuLaunch) place(c *call) {
-	l.homes = map[*bound]home{}
+// find finds out where the arrays of a call are and what has to be copied.
+func (l *places) find(c *call) {
 	type hosted struct {
 		b      *bound
 		space  any
@@ -121,7 +120,7 @@ func (l *gpuLaunch) place(c *call) {
 }
 
 // order is the place of a group among the arguments, so that copies are in order.
-func (l *gpuLaunch) order(c *call, g *group) int {
+func (l *places) order(c *call, g *group) int {
 	n := 0
 	for _, list := range [][]bound{c.args, c.outs} {
 		for i := range list {
@@ -135,7 +134,7 @@ func (l *gpuLaunch) order(c *call, g *group) int {
 }
 
 // touched reports whether workers use the elements of an argument or result.
-func (l *gpuLaunch) touched(c *call, b *bound) bool {
+func (l *places) touched(c *call, b *bound) bool {
 	return c.grid.X == 0 || b.captured || b.read || b.written
 }
 
@@ -144,7 +143,7 @@ func (l *gpuLaunch) touched(c *call, b *bound) bool {
 func (c *call) seen(b *bound) bool { return b.indexed || !b.written }
 
 // address is that of element 0 of the storage of an array on the device.
-func (l *gpuLaunch) address(b *bound) uint64 {
+func (l *places) address(b *bound) uint64 {
 	h := l.homes[b]
 	switch {
 	case h.copy != nil:
@@ -158,7 +157,7 @@ func (l *gpuLaunch) address(b *bound) uint64 {
 }
 
 // traffic is what a launch copies to the device and back, in bytes.
-func (l *gpuLaunch) traffic(c *call) (in, out int) {
+func (l *places) traffic(c *call) (in, out int) {
 	for _, g := range l.groups {
 		if g.in {
 			in += g.size()
@@ -173,35 +172,43 @@ func (l *gpuLaunch) traffic(c *call) (in, out int) {
 	return in, out
 }
 
-// run runs a call on the GPU: copies in what is on the host, launches, copies out.
-func (p *gpuCode) run(d *Device, c *call) error {
-	l := p.launch(d, c)
-	if l.workers == 0 {
+// run runs a call on the GPU: copies in what is on the host, launches its stages,
+// copies out.
+func (e gpuEngine) run(d *Device, c *call) error {
+	ls, err := e.launches(d, c)
+	if err != nil {
+		return err
+	}
+	if ls[0].workers == 0 {
 		return nil
 	}
-	v, err := p.variant(l)
-	if err != nil && d.closed.Load() {
-		return cpu.ErrCancelled
+	for _, l := range ls {
+		if l.variant, err = l.code().variant(l); err != nil && d.closed.Load() {
+			return cpu.ErrCancelled
+		}
+		if err != nil {
+			return e.gpu.fault(c.op, err)
+		}
 	}
-	if err != nil {
-		return p.gpu.fault(c.op, err)
-	}
-	grid, block := l.geometry(d, c, v)
-	record, err := p.execute(d, c, l, v, driver.Launch{Grid: grid, Block: block, Shared: p.dynamicShared(d), Name: l.name})
+	at, failed, err := e.execute(d, c, ls)
 	runtime.KeepAlive(c) // its arrays on the device
-	worker, check, failed := nvptx.Failure(record)
-	if !failed {
-		l.show(d, c, v, -1)
-	} else {
-		l.show(d, c, v, int(worker))
-		return c.failed(d, int(worker), v.entry.Checks[check])
+	for k, l := range ls {
+		if failed == nil || k < at {
+			l.show(d, c, l.variant, -1)
+		}
+	}
+	if failed != nil {
+		l := ls[at]
+		l.show(d, c, l.variant, failed.worker)
+		x := l.variant.entry.Checks[failed.check]
+		return c.failed(d, failed.worker/max(l.stage.per, 1), &ir.FaultError{Fault: x.Fault, Func: c.fn.name, Pos: x.Pos})
 	}
 	var de *driver.Error
 	if err != nil && errors.As(err, &de) && (de.Code == driver.InvalidValue || de.Code == driver.LaunchOutOfResources) && de.Call == "cuLaunchKernel" {
 		return c.refuse("", "%s", de.Detail)
 	}
 	if err != nil && err != cpu.ErrCancelled {
-		err = p.gpu.fault(c.op, err)
+		err = e.gpu.fault(c.op, err)
 	}
 	return err
 }
@@ -213,15 +220,31 @@ func (p *gpuCode) dynamicShared(d *Device) int {
 	return 0
 }
 
-const noFailure = ^uint64(0)
+// failure is the lowest worker that failed, and the number of the check.
+type failure struct{ worker, check int }
 
-// execute does the work with the card to itself. record says what failed.
-func (p *gpuCode) execute(d *Device, c *call, l *gpuLaunch, v *variant, launch driver.Launch) (record uint64, err error) {
-	g := p.gpu
+// uses reports whether the code has a parameter of a kind.
+func (v *variant) uses(k nvptx.ParamKind) bool {
+	return slices.ContainsFunc(v.entry.Params, func(q nvptx.Param) bool { return q.Kind == k })
+}
+
+// execute does the work with the card to itself, all stages with one set-up. Where
+// nothing of it is to be known or copied, it returns before the work is done. at is
+// the stage that failed, or how many did not.
+func (e gpuEngine) execute(d *Device, c *call, ls []*gpuLaunch) (at int, failed *failure, err error) {
+	g, l := e.gpu, ls[0]
 	defer g.lock()()
 	if d.closed.Load() {
-		return noFailure, cpu.ErrCancelled
+		return 0, nil, cpu.ErrCancelled
 	}
+	g.stop = d.cancelled()
+	if g.dirty {
+		if err := g.fill(g.failure, 0xff, failureBytes, true); err != nil {
+			return 0, nil, err
+		}
+		g.dirty = false
+	}
+	defer func() { g.dirty = g.dirty || failed != nil || err != nil }()
 	var temporary []*block
 	defer func() {
 		for _, b := range temporary {
@@ -235,9 +258,154 @@ func (p *gpuCode) execute(d *Device, c *call, l *gpuLaunch, v *variant, launch d
 		}
 		return b, err
 	}
+	if err := l.home(g, c, get); err != nil {
+		return 0, nil, err
+	}
+	waits := len(l.groups) > 0
+	for _, l := range ls {
+		v := l.variant
+		if err := l.printing(g, v, get); err != nil {
+			return 0, nil, err
+		}
+		waits = waits || v.uses(nvptx.Record) || l.printed != nil || v.uses(nvptx.Cancel)
+	}
+	w := cut(g, c, ls)
+	if w != nil && len(ls) == 1 {
+		return e.inParts(d, c, ls, w)
+	}
+	for _, group := range l.groups {
+		if !group.in {
+			continue
+		}
+		if _, err := g.moveIn(0, group.block.ptr, group.size(), func(b []byte, off int) { l.packed(group, b, off) }); err != nil {
+			return 0, nil, err
+		}
+	}
+	if w != nil {
+		return e.inParts(d, c, ls, w)
+	}
+	if err := l.clear(g, c); err != nil {
+		return 0, nil, err
+	}
+	records := make([][]byte, len(ls))
+	for k, l := range ls {
+		v := l.variant
+		launch := l.start(d, c)
+		if !waits && g.cancel != 0 {
+			launch.Cancel = nil // it ends by itself, and nobody is there to ask
+		}
+		l.word = k % failureWords
+		launch.Params = l.parameters(g, v.entry)
+		if err = l.code().begin(l.stage.name, v, launch); err != nil && !v.uses(nvptx.Record) {
+			break
+		}
+		if v.uses(nvptx.Record) {
+			if records[k], err = l.code().startRecord(0, l.word, err); err != nil {
+				break
+			}
+		}
+	}
+	if !waits {
+		if err == nil && len(g.busy) >= maxBusy {
+			err = g.wait()
+		}
+		return len(ls), nil, d.endedBy(err)
+	}
+
+	// One wait for all that the host is to know, if it does not depend on what was
+	// found out.
+	var outs []*outcome
+	early := err == nil && g.streams > 1
+	if early {
+		_, n := l.traffic(c)
+		early = n <= stagingPiece
+	}
+	for b := range l.written(c) {
+		o := l.outcome(b)
+		outs = append(outs, o)
+		if early {
+			o.slab = g.staging.take(o.size)
+			if err = g.startOut(0, o.slab.b[:o.size], o.from, false); err != nil {
+				return 0, nil, err
+			}
+		}
+	}
+	if e := g.wait(); e != nil && !errors.Is(e, driver.LaunchTimeout) {
+		return 0, nil, cmp.Or(err, e) // nothing that is there can be trusted
+	} else if err == nil {
+		err = e
+	}
+	for k, l := range ls {
+		if e := l.takeLines(g, l.variant); err == nil {
+			err = e
+		}
+		if failed := g.failed(l.variant, records[k]); failed != nil {
+			return k, failed, err
+		}
+	}
+	if err != nil {
+		return 0, nil, d.endedBy(err)
+	}
+	for _, o := range outs {
+		if err := o.fetch(g); err != nil {
+			return len(ls), nil, err
+		}
+	}
+	return len(ls), nil, nil
+}
+
+// start is what is known of the launch of a stage before its memory is there.
+func (l *gpuLaunch) start(d *Device, c *call) driver.Launch {
+	grid, block := l.geometry(d, c, l.variant)
+	return driver.Launch{Grid: grid, Block: block, Shared: l.code().dynamicShared(d), Name: l.name, Cancel: d.gpu.stop, Steps: d.gpu.steps}
+}
+
+// maxBusy is how many launches may be under way that nobody waits for.
+const maxBusy = 1024
+
+// begin launches.
+func (p *gpuCode) begin(name string, v *variant, launch driver.Launch) error {
+	g := p.gpu
+	n := g.expect(note{record: trace.Record{Name: name}})
+	g.busy = append(g.busy, v)
+	return g.unless(n, v.fn.Launch(launch))
+}
+
+// startRecord begins to copy a word in which a failing worker leaves its number,
+// also after a launch that ended with err, which is returned: a worker may be why.
+func (p *gpuCode) startRecord(s driver.Stream, word int, err error) ([]byte, error) {
+	g := p.gpu
+	record := g.staging.take(8).b[:8]
+	for i := range record {
+		record[i] = 0xff
+	}
+	e := g.startOut(s, record, g.failure+driver.Ptr(8*word), true)
+	switch {
+	case err != nil && e != nil:
+		return nil, err
+	case e != nil:
+		return nil, e
+	}
+	return record, err
+}
+
+// failed reads a word of startRecord, when all is done.
+func (g *gpu) failed(v *variant, record []byte) *failure {
+	if record == nil || g.dev.Lost() != nil {
+		return nil
+	}
+	worker, check, yes := nvptx.Failure(binary.LittleEndian.Uint64(record))
+	if !yes || check >= len(v.entry.Checks) {
+		return nil
+	}
+	return &failure{int(worker), check}
+}
+
+// home finds a place on the device for what the launch works on.
+func (l *places) home(g *gpu, c *call, get func(n int) (*block, error)) (err error) {
 	for b, h := range l.homes {
 		if r, ok := b.array.store.(*resident); ok && r.gone() != "" {
-			return noFailure, c.refuse("", "%s: %s", b.name, r.gone())
+			return c.refuse("", "%s: %s", b.name, r.gone())
 		}
 		if h.memory != nil && b.copied {
 			lo, n := spanOf(b.array)
@@ -248,98 +416,116 @@ func (p *gpuCode) execute(d *Device, c *call, l *gpuLaunch, v *variant, launch d
 			l.homes[b] = h
 		}
 		if err != nil {
-			return noFailure, err
+			return err
 		}
+	}
+	for _, b := range l.made {
+		copy, err := get(b.array.Size() * b.array.DType().Size())
+		if err != nil {
+			return err
+		}
+		l.homes[b] = home{copy: copy}
 	}
 	for _, group := range l.groups {
 		if group.block, err = get(group.size()); err != nil {
-			return noFailure, err
-		}
-		if group.in {
-			err = g.copyIn(group.block.ptr, l.packed(g, group))
-		}
-		if err != nil {
-			return noFailure, err
+			return err
 		}
 	}
-	for i := range c.outs { // what a gufunc writes begins as zeros
-		if b := &c.outs[i]; b.fresh && b.indexed {
-			if err := g.zero(driver.Ptr(l.address(b)), b.array.Size()*b.array.DType().Size()); err != nil {
-				return noFailure, err
-			}
-		}
-	}
-
-	if err := l.printing(g, v, get); err != nil {
-		return noFailure, err
-	}
-	launch.Params, launch.Cancel, launch.Steps = l.parameters(g, v.entry), d.cancelled(), g.steps
-	err = g.noting(note{record: trace.Record{Name: c.fn.name}}, func() error { return v.fn.Launch(launch) })
-	if err == nil {
-		err = g.dev.Sync()
-	}
-	if e := l.takeLines(g, v); err == nil {
-		err = e
-	}
-	if slices.ContainsFunc(v.entry.Params, func(q nvptx.Param) bool { return q.Kind == nvptx.Record }) {
-		var b [failureBytes]byte
-		if e := g.copyOut(b[:], g.failure, true); e == nil {
-			if record = binary.LittleEndian.Uint64(b[:]); record != noFailure {
-				g.noting(note{hidden: true}, func() error { return g.dev.Fill(g.failure, 0xff, failureBytes) })
-				return record, err
-			}
-		}
-	}
-	if err != nil {
-		return noFailure, d.endedBy(err)
-	}
-	for i := range c.args {
-		if err := l.fetch(g, &c.args[i]); err != nil {
-			return noFailure, err
-		}
-	}
-	for i := range c.outs {
-		if err := l.fetch(g, &c.outs[i]); err != nil {
-			return noFailure, err
-		}
-	}
-	return noFailure, nil
+	return nil
 }
 
-// packed is the host memory of a group as the device has it.
-func (l *gpuLaunch) packed(g *gpu, group *group) []byte {
-	buf := g.stage(group.size())
+// clear makes zeros of what a gufunc writes.
+func (l *places) clear(g *gpu, c *call) error {
+	for i := range c.outs {
+		if b := &c.outs[i]; b.fresh && b.indexed {
+			if err := g.fill(driver.Ptr(l.address(b)), 0, b.array.Size()*b.array.DType().Size(), false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// packed writes the bytes of a group from off on as the device has them.
+func (l *places) packed(group *group, buf []byte, off int) {
 	for _, b := range group.members {
 		size := b.array.DType().Size()
 		lo, n := spanOf(b.array)
 		at := l.homes[b].shift + lo*size
-		pack(buf[at:at+n*size], part(sliceBehind(b.array.store), lo, lo+n))
+		if from, to := max(at, off), min(at+n*size, off+len(buf)); from < to {
+			pack(buf[from-off:to-off], sliceBehind(b.array.store), lo+(from-at)/size)
+		}
 	}
-	return buf
 }
 
-// fetch copies what was written to an array on the host.
-func (l *gpuLaunch) fetch(g *gpu, b *bound) error {
-	h := l.homes[b]
-	if !b.written || h.group == nil {
-		return nil
+// written are the arrays on the host that a launch writes, in order.
+func (l *places) written(c *call) iter.Seq[*bound] {
+	return func(yield func(*bound) bool) {
+		for _, list := range [][]bound{c.args, c.outs} {
+			for i := range list {
+				if b := &list[i]; b.written && l.homes[b].group != nil && !yield(b) {
+					return
+				}
+			}
+		}
 	}
+}
+
+// outcome is an array on the host, or a part of one, that a launch writes.
+type outcome struct {
+	view  *Array // what was written
+	lo    int    // the first element of its storage that is in the copy
+	size  int    // of the copy, in bytes
+	whole bool   // every element that the copy spans was written
+	from  driver.Ptr
+	slab  *slab // of a copy that was begun
+}
+
+// outcome is what a launch writes to an array.
+func (l *places) outcome(b *bound) *outcome {
 	a := b.array
 	size := a.DType().Size()
 	lo, n := spanOf(a)
-	buf := g.stage(n * size)
-	if err := g.copyOut(buf, driver.Ptr(l.address(b)+uint64(lo*size)), false); err != nil {
+	whole := a.Size() == n && !slices.ContainsFunc(a.strides, func(s int) bool { return s < 0 })
+	return &outcome{view: a, lo: lo, size: n * size, whole: whole, from: driver.Ptr(l.address(b) + uint64(lo*size))}
+}
+
+// fetch brings it to the host, after all that was begun in stream 0.
+func (o *outcome) fetch(g *gpu) error {
+	switch {
+	case o.slab != nil:
+		o.put(o.slab.b[:o.size], 0)
+		return nil
+	case o.whole:
+		return g.moveOut(o.size, o.from, o.put)
+	}
+	o.slab = g.staging.take(o.size)
+	if err := g.startOut(0, o.slab.b[:o.size], o.from, false); err != nil {
 		return err
 	}
+	if err := g.wait(); err != nil {
+		return err
+	}
+	o.put(o.slab.b[:o.size], 0)
+	return nil
+}
+
+// put writes what was copied, from byte off on, which is 0 if not all is written.
+func (o *outcome) put(buf []byte, off int) {
+	a := o.view
+	size := a.DType().Size()
 	data := sliceBehind(a.store)
-	if a.Size() == n && !slices.ContainsFunc(a.strides, func(s int) bool { return s < 0 }) {
-		unpack(part(data, lo, lo+n), buf) // no gaps
-		return nil
+	if o.whole {
+		unpack(data, o.lo+off/size, buf)
+		return
+	}
+	if dst, ok := bytesOf(data); ok && a.DType() != Bool {
+		shape.Each(a.shape, a.strides, a.offset, func(k int) { copy(dst[k*size:][:size], buf[(k-o.lo)*size:]) })
+		return
 	}
 	shape.Each(a.shape, a.strides, a.offset, func(k int) {
-		a.store.setBits(k, decode(a.DType(), buf[(k-lo)*size:(k-lo+1)*size]))
+		a.store.setBits(k, decode(a.DType(), buf[(k-o.lo)*size:(k-o.lo+1)*size]))
 	})
-	return nil
 }
 
 // endedBy is the error of a launch that was ended: by the user, by Close, or by
@@ -349,27 +535,4 @@ func (d *Device) endedBy(err error) error {
 		return cpu.ErrCancelled
 	}
 	return err
-}
-
-// rerunTime bounds how long the reference evaluator may look for what a worker
-// failed at.
-const rerunTime = 2 * time.Second
-
-// failed explains the failure of a worker: the evaluator runs it again, on what
-// is still there, and knows the values. Where threads depend on each other, or the
-// arguments were overwritten, the place is all there is.
-func (c *call) failed(d *Device, worker int, check nvptx.Check) error {
-	l := c.bind(d)
-	s := &sample{call: c, launch: l}
-	e := &cpu.WorkerError{Worker: worker, Index: unravel(worker, l.Shape), Args: workerArgs(&l, worker)}
-	e.Err = &ir.FaultError{Fault: check.Fault, Func: c.fn.name, Pos: check.Pos}
-	if c.fn.source.Meets || c.fn.source.Atomics {
-		return e
-	}
-	x, _ := s.evaluate(worker, time.Now().Add(rerunTime))
-	var fault *ir.FaultError
-	if errors.As(x.err, &fault) && fault.Fault == check.Fault {
-		e.Err, e.Args = fault, x.args
-	}
-	return e
 }

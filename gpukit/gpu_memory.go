@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
-	"reflect"
 	"runtime"
 	"sync"
 	"weak"
@@ -15,11 +14,13 @@ import (
 )
 
 // pool is the memory of a card that arrays and calls hold, or held: what is given
-// back is kept for the next of its size.
+// back is kept for the next of its size. It may still be in use by what was begun
+// before; the next does not get at it before that is done, as long as all is begun
+// in stream 0, or after what was begun there.
 type pool struct {
 	dev   driver.Device
 	exact bool // ask for what is needed, so that the device notices what lies behind
-	limit int  // keep no more than this, if not 0
+	limit int  // keep no more than this, if not 0; of a device that is done when a call returns
 
 	mu     sync.Mutex
 	closed bool
@@ -108,8 +109,12 @@ func (p *pool) take(b *block) {
 	p.free[b.size] = append(p.free[b.size], b.ptr)
 }
 
-// reclaim gives the card what nobody holds.
-func (p *pool) reclaim() {
+// reclaim gives the card what nobody holds, when all that was begun is done. The
+// error is of that.
+func (p *pool) reclaim() error {
+	if err := p.dev.Sync(); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for b, w := range p.live {
@@ -118,6 +123,7 @@ func (p *pool) reclaim() {
 		}
 	}
 	p.empty()
+	return nil
 }
 
 func (p *pool) empty() {
@@ -198,7 +204,7 @@ func (m *deviceMemory) setBits(k int, b ir.Bits) {
 	var x [8]byte
 	binary.LittleEndian.PutUint64(x[:], b)
 	defer m.gpu.lock()()
-	if err := m.gpu.copyIn(m.at(k), x[:m.t.Size()]); err != nil {
+	if err := m.gpu.copyIn(m.at(k), x[:m.t.Size()], false); err != nil {
 		panic(&ShapeError{Detail: m.gpu.fault("Set", err).Error()})
 	}
 }
@@ -252,13 +258,12 @@ func (m *deviceMemory) download(a *Array) *Array {
 	if !ok {
 		return &Array{makeStorage(m.t, 0), 0, a.shape, a.strides}
 	}
-	out := makeStorage(m.t, hi-lo+1)
+	out, size := makeStorage(m.t, hi-lo+1), m.t.Size()
 	defer m.gpu.lock()()
-	b := m.gpu.stage(out.len() * m.t.Size())
-	if err := m.gpu.copyOut(b, m.at(lo), false); err != nil {
+	err := m.gpu.moveOut(out.len()*size, m.at(lo), func(b []byte, off int) { unpack(sliceBehind(out), off/size, b) })
+	if err != nil {
 		panic(&ShapeError{Detail: m.gpu.fault("Host", err).Error()})
 	}
-	unpack(sliceBehind(out), b)
 	return &Array{out, a.offset - lo, a.shape, a.strides}
 }
 
@@ -270,23 +275,6 @@ func (a *Array) local() *Array {
 	}
 	return a
 }
-
-// pack writes the elements of a slice as a card has them.
-func pack(dst []byte, slice any) {
-	if _, err := binary.Encode(dst, binary.LittleEndian, slice); err != nil {
-		panic("gpukit: internal error: " + err.Error())
-	}
-}
-
-// unpack fills a slice.
-func unpack(slice any, src []byte) {
-	if _, err := binary.Decode(src, binary.LittleEndian, slice); err != nil {
-		panic("gpukit: internal error: " + err.Error())
-	}
-}
-
-// part is elements lo to hi of a slice.
-func part(slice any, lo, hi int) any { return reflect.ValueOf(slice).Slice(lo, hi).Interface() }
 
 // upload makes the device's copy of the elements of a, in C order.
 func (g *gpu) upload(a *Array) (*Array, error) {
@@ -310,9 +298,11 @@ func (g *gpu) upload(a *Array) (*Array, error) {
 			data = sliceBehind(a.store)
 		}
 		defer g.lock()()
-		b := g.stage(m.n * m.t.Size())
-		pack(b, part(data, a.offset, a.offset+m.n))
-		err = g.copyIn(m.block.ptr, b)
+		size := m.t.Size()
+		_, err = g.moveIn(0, m.block.ptr, m.n*size, func(b []byte, off int) { pack(b, data, a.offset+off/size) })
+		if err == nil {
+			err = g.wait()
+		}
 	}
 	if err != nil {
 		g.pool.put(m.block)
@@ -328,7 +318,7 @@ func (g *gpu) empty(t DType, dims []int) (*Array, error) {
 		return nil, err
 	}
 	defer g.lock()()
-	if err := g.zero(m.block.ptr, m.n*t.Size()); err != nil {
+	if err := g.fill(m.block.ptr, 0, m.n*t.Size(), false); err != nil {
 		g.pool.put(m.block)
 		return nil, err
 	}

@@ -25,13 +25,12 @@ func (l *gpuLaunch) printing(g *gpu, v *variant, get func(n int) (*block, error)
 	if l.printed, err = get(n); err != nil {
 		return err
 	}
-	err = g.noting(note{hidden: true}, func() error { return g.dev.Fill(l.printed.ptr, 0, uint64(n)) })
-	if err != nil {
+	if err = g.fill(l.printed.ptr, 0, n, true); err != nil {
 		return err
 	}
 	var room [8]byte
 	binary.LittleEndian.PutUint64(room[:], uint64(lines))
-	return g.noting(note{hidden: true}, func() error { return g.dev.CopyIn(l.printed.ptr+8, room[:]) })
+	return g.copyIn(l.printed.ptr+8, room[:], true)
 }
 
 // takeLines copies what was printed from the device.
@@ -44,14 +43,14 @@ func (l *gpuLaunch) takeLines(g *gpu, v *variant) error {
 		return err
 	}
 	words := make([]uint64, nvptx.PrintHeader)
-	unpack(words, header[:])
+	unpack(words, 0, header[:])
 	if n := nvptx.Stored(words) * v.entry.LineWords; n > 0 {
-		b := g.stage(8 * n)
-		if err := g.copyOut(b, l.printed.ptr+driver.Ptr(len(header)), true); err != nil {
+		x := g.staging.take(8 * n)
+		if err := g.copyOut(x.b[:8*n], l.printed.ptr+driver.Ptr(len(header)), true); err != nil {
 			return err
 		}
 		words = append(words, make([]uint64, n)...)
-		unpack(words[nvptx.PrintHeader:], b)
+		unpack(words, nvptx.PrintHeader, x.b[:8*n])
 	}
 	l.lines, l.lost = v.entry.Lines(words)
 	return nil

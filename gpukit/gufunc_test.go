@@ -87,9 +87,11 @@ func TestThreadPrograms(t *testing.T) {
 		t17 := Must(d.GUVectorize(cVestDiscount17, "(),(o),(m,o),() -> (m,o)", 100, multBy, discount.Reshape(4000, 100, 5), 5))
 		same(t, "t17", digest(t17), "dc84579c26216530")
 	}
-	p, err := MustOpen("cpu").ExplainGU(cVestDiscount16, "(m,o),(m,o),(),() -> (m,o)", multBy, discount, 5, 4000)
-	if err != nil || p.Workers != 100 || !slices.Equal(p.LoopDims, []int{100}) {
-		t.Error(p, err)
+	for _, d := range []*Device{MustOpen("cpu"), MustOpen("cpu").With(OneWorkerPerSlice())} {
+		p, err := d.ExplainGU(cVestDiscount16, "(m,o),(m,o),(),() -> (m,o)", multBy, discount, 5, 4000)
+		if want := map[bool]int{false: 2000000, true: 100}[d.options.oneWorkerPerSlice]; err != nil || p.Workers != want || !slices.Equal(p.LoopDims, []int{100}) {
+			t.Error(p, err)
+		}
 	}
 }
 

@@ -33,7 +33,9 @@ func FastMath() Option { return Option{func(o *options) { o.fastMath = true }} }
 func Unchecked() Option { return Option{func(o *options) { o.unchecked = true }} }
 
 // OneWorkerPerSlice keeps the loops of a function serial, one worker for each
-// slice that the layout of GUVectorize makes, as numba does.
+// slice that the layout of GUVectorize makes, as numba does. Without it a loop of a
+// Vectorize or GUVectorize function becomes workers where it can (see GUVectorize);
+// the results are the same, bit for bit.
 func OneWorkerPerSlice() Option { return Option{func(o *options) { o.oneWorkerPerSlice = true }} }
 
 // SharedBytes gives every block of a Launch n bytes of dynamic shared memory,

@@ -2,7 +2,6 @@ package gpukit
 
 import (
 	"errors"
-	"fmt"
 	"go/ast"
 	"go/token"
 	"reflect"
@@ -12,6 +11,7 @@ import (
 	"gpunotes/gpukit/host"
 	"gpunotes/gpukit/internal/frontend"
 	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/shape"
 	"gpunotes/gpukit/internal/source"
 )
 
@@ -67,11 +67,16 @@ type programKey struct {
 
 // program is the code of a function for this device.
 type program struct {
-	once sync.Once
-	ir   *ir.Func // optimised
-	code executable
-	err  error
+	once   sync.Once
+	err    error
+	ir     *ir.Func // optimised
+	kernel kernel   // the function itself
+	// worthForms says that the function has loops or checks of which the facts of a
+	// call may tell more.
+	worthForms bool
 
+	mu     sync.Mutex
+	forms  map[shape.Facts]*form
 	checks checks
 }
 
@@ -212,12 +217,12 @@ func (d *Device) program(f *function) (*program, error) {
 		if d.options.unchecked {
 			ir.DropBounds(p.ir)
 		}
-		if p.err = ir.Verify(p.ir); p.err == nil {
-			p.code, p.err = d.engine.compile(f.source.Func, p.ir, d.options)
-		}
-		if p.err != nil && !errors.As(p.err, new(*CompileError)) {
-			p.err = fmt.Errorf("gpukit: internal error: %w", p.err)
-		}
+		ir.Walk(p.ir.Body, func(in *ir.Instr) {
+			p.worthForms = p.worthForms || in.Op == ir.OpLoop || in.Op == ir.OpBounds || in.Op == ir.OpSliceBounds
+		})
+		k := newKernel(p.ir)
+		p.kernel.f, p.kernel.given, p.kernel.fails, p.kernel.prints = p.ir, p.ir, k.fails, k.prints
+		_, p.err = p.kernel.compiled(d)
 	})
 	return p, p.err
 }

@@ -305,10 +305,13 @@ func reports(t *testing.T, d *Device) {
 				{addStrided, "(n),(n)->(n)", []any{Zeros(0), Zeros(0)}, ""},
 				{identity, "()->()", []any{1.0}, ""},
 			} {
-				p, err := d.ExplainGU(c.fn, c.layout, c.args...)
+				p, err := d.With(OneWorkerPerSlice()).ExplainGU(c.fn, c.layout, c.args...)
 				if err != nil || !strings.HasPrefix(p.Note, c.note) || (p.Note == "") != (c.note == "") || !strings.Contains(p.String(), p.Note) || strings.Contains(p.String(), "note ") != (c.note != "") {
 					t.Errorf("%q, want %q, %v\n%v", p.Note, c.note, err, p)
 				}
+			}
+			if p, err := d.ExplainGU(addStrided, "(n),(n)->(n)", x, x); err != nil || p.Workers != 1<<20 || p.Note != "" {
+				t.Errorf("%v\n%v", err, p)
 			}
 			n := 1 << 12
 			same(t, "sum", gu(t, addStrided, "(n),(n)->(n)", Full(2, n), Arange(n)).Sum(), float64(2*n+n*(n-1)/2))
@@ -332,7 +335,7 @@ func reports(t *testing.T, d *Device) {
 		{"88 llama.cpp#7376", func(t *testing.T) {
 			available := "available"
 			if d.gpu != nil {
-				available = "the device has 2GB in all"
+				available = "the device has " + bytes(float64(d.gpu.info.Memory)) + " in all"
 			}
 			refused(t, second(d.Empty(Float64, 1e15)), "7.1054PB", available)
 			refused(t, vErr(add1, Full(1, 1e15)), "available")

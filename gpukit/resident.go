@@ -130,7 +130,10 @@ func (d *Device) keep(a *Array) *Array {
 }
 
 // Sync waits until everything that was started on the device is done, and
-// returns the first error of it. On a CPU every call has waited already.
+// returns the first error of it. A call on a GPU may return before its work is done
+// if all its arrays are on the device and no worker can fail or print; what goes
+// wrong in it is then the error of Sync or of the next call. Whoever reads an element
+// waits too. On a CPU every call has waited already.
 func (d *Device) Sync() error {
 	if err := d.usable("Sync"); err != nil || d.gpu == nil {
 		return err

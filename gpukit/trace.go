@@ -101,8 +101,8 @@ func (r *recording) stop() *trace.Trace {
 	return t
 }
 
-// timed runs a call on cores and records it as one launch.
-func (d *Device) timed(c *call, run func() error) error {
+// timed runs a stage of a call on cores and records it as one launch.
+func (d *Device) timed(c *call, s *stage, run func() error) error {
 	rec := d.recording()
 	if n, ok := shape.Size(c.loop); rec == nil || ok && n == 0 {
 		return run()
@@ -110,6 +110,7 @@ func (d *Device) timed(c *call, run func() error) error {
 	start := rec.elapsed()
 	err := run()
 	r := c.launchRecord(d)
+	r.Name = s.name
 	r.Start, r.Duration, r.Timing = start, rec.elapsed()-start, trace.Measured
 	r.Device, r.OnCPU = d.name, true
 	rec.add(r)

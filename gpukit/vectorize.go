@@ -46,7 +46,15 @@ func (d *Device) Vectorize2(fn any, args ...any) (*Array, *Array, error) {
 // "(m,n),(n)->(m)" the first argument brings a matrix, the second a vector, and
 // the result is a vector; names are sizes that must agree. These core dimensions
 // are the last ones of the arguments; all others, the loop dimensions, are
-// broadcast, and there is one worker for each element of them.
+// broadcast, and the function is called for each element of them.
+//
+// There is a worker for each call, and where fn has loops, for each iteration: a
+// loop whose number of iterations is known before, the same for all calls, and
+// whose iterations do not need each other's results, becomes a dimension of the
+// index space, as if the layout had been cut finer. Sums and other accumulations
+// are kept in order. Nothing of this changes a bit of the results, or which call is
+// named when one fails. ExplainGU says of each loop what became of it and why, and
+// OneWorkerPerSlice keeps them all serial.
 //
 // A parameter with core dimensions is a slice with as many [] ([][]float64 for
 // two); one without, "()", is a number, or a slice of one element. Results are
