@@ -9,8 +9,8 @@ import (
 // What code may rely on are the facts of a launch, shape.Facts: they find the form
 // of a program, the variant of a GPU's code, and the self-check that was done.
 
-// smallSize is up to which core sizes become part of a GPU's code, where loops count
-// to them: these are then written out.
+// smallSize is up to which core sizes become part of a GPU's code (freezable): loops
+// that count to them are then written out.
 const smallSize = 16
 
 // What the facts of a launch say besides, as bits of shape.Space.More.
@@ -175,9 +175,16 @@ func kernelOf(f *ir.Func, facts shape.Facts) nvptx.Kernel {
 	return k
 }
 
-// freezable are the dimensions, by memory, to whose sizes loops of f count.
+// freezable are the dimensions, by memory, whose sizes make better code if they are
+// known: those to which loops of f count, and all but the first, which strides of
+// arrays without gaps are products of.
 func freezable(f *ir.Func) []uint64 {
 	out := make([]uint64, len(f.Mems))
+	for _, q := range f.Params {
+		if q.Kind == ir.Shape && q.Dim > 0 && q.Dim < 64 {
+			out[q.Mem] |= 1 << q.Dim
+		}
+	}
 	for _, i := range nvptx.Limits(f) {
 		if q := f.Params[i]; q.Kind == ir.Shape && q.Dim < 64 {
 			out[q.Mem] |= 1 << q.Dim

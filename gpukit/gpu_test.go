@@ -783,3 +783,17 @@ func TestTooManyRegisters(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What one worker executes for each product of the thread's program: numba's kernel
+// executes 15.4 instructions.
+func TestOneWorkerInstructions(t *testing.T) {
+	d := MustOpen("sim:quadro-k2000")
+	defer d.Close()
+	stored := func(a *Array) *Array { return FromFlat(a.Float64s(), a.Shape()...) }
+	multBy, discount := stored(Arange(5000).Reshape(1000, 5)), stored(Arange(100000).Reshape(20, 1000, 5))
+	d.StartTrace()
+	Must(d.With(OneWorkerPerSlice()).GUVectorize(cVestDiscount14, "(),(m,o),(n,m,o),(),() -> (n,m,o)", 20, multBy, discount, 5, 1000))
+	if n := float64(d.StopTrace().Counter("warp instructions")) / 100000; n > 7.5 {
+		t.Errorf("%.2f warp instructions per product", n)
+	}
+}

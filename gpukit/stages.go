@@ -31,6 +31,8 @@ type kernel struct {
 	once sync.Once
 	code executable
 	err  error
+	// inParts are the loops whose sums the code computes in parts.
+	inParts []ir.Pos
 
 	hoistings hoistings
 }
@@ -63,8 +65,12 @@ func safe(f *ir.Func, in *ir.Instr) (yes bool) {
 // compiled returns k, whose code is made when it is first asked for.
 func (k *kernel) compiled(d *Device) (*kernel, error) {
 	k.once.Do(func() {
-		if k.err = ir.Verify(k.f); k.err == nil {
-			k.code, k.err = d.engine.compile(k.f, d.options)
+		f := k.f
+		if d.options.fastMath {
+			f, k.inParts = ir.Reassociate(f)
+		}
+		if k.err = ir.Verify(f); k.err == nil {
+			k.code, k.err = d.engine.compile(f, d.options)
 		}
 		k.err = internal(k.err)
 	})

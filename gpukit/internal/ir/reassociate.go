@@ -29,61 +29,48 @@ const (
 // less than n*eps*sum|x| (eps is 2^-53 of float64, 2^-24 of float32), and intermediate
 // results may overflow where they did not, or not where they did. A minimum or maximum
 // is the same, except that an if that keeps the smaller or larger of +0 and -0, which
-// it takes for equal, may keep the other one.
-func Reassociate(f *Func) *Func {
+// it takes for equal, may keep the other one. The positions are those of the loops.
+func Reassociate(f *Func) (*Func, []Pos) {
 	g := f.clone()
 	n := newNest(g, Aliasing{})
 	if !n.ready {
-		return f
+		return f, nil
 	}
 	p := &parter{n: n, f: g, loops: map[*Instr]*parted{}}
+	var at []Pos
 	for _, l := range n.loops {
 		if x := p.look(l); x != nil {
 			p.loops[l.in] = x
-		}
-	}
-	if len(p.loops) == 0 {
-		return f
-	}
-	g.Body = p.region(g.Body)
-	return Optimize(g)
-}
-
-// InParts gives the positions of the loops of f that Reassociate computes in parts.
-func InParts(f *Func) []Pos {
-	n := newNest(f.clone(), Aliasing{})
-	if !n.ready {
-		return nil
-	}
-	var at []Pos
-	p := &parter{n: n, f: n.f}
-	for _, l := range n.loops {
-		if p.look(l) != nil {
 			at = append(at, l.in.Pos)
 		}
 	}
-	return at
+	if len(at) == 0 {
+		return f, nil
+	}
+	g.Body = p.region(g.Body)
+	return Optimize(g), at
 }
 
 // parted is a loop that is computed in parts.
 type parted struct {
 	l    *loop
-	sums map[int]*accumulation // by number of the carried value
-	// limit: counter op limit holds only if this and the next parts-1 iterations are.
+	sums map[int]*accumulator // by number of the carried value
+	// counter op bound, less or more away, holds only if parts more iterations follow.
 	op    Op
-	away  int64 // of the bound
+	away  int64
 	items []*Instr
 	early map[*Instr]bool // of items: what an iteration does before the next begins
+	same  map[Value]Value // the results of the if that ends the loop, by what they are if it does not
 }
 
-// accumulation is how a carried value becomes the next.
-type accumulation struct {
+// accumulator is how a carried value becomes the next.
+type accumulator struct {
 	op Op // OpAdd, OpMul, OpMin, OpMax, or OpLt, ...: the operand is kept if operand op value
 	t  Type
 }
 
 // neutral is what changes no operand, by no bit.
-func (a *accumulation) neutral() Bits {
+func (a *accumulator) neutral() Bits {
 	x := math.Copysign(0, -1)
 	switch a.op {
 	case OpMul:
@@ -100,7 +87,7 @@ func (a *accumulation) neutral() Bits {
 }
 
 // combine accumulates y into x.
-func (a *accumulation) combine(b *Builder, x, y Value) Value {
+func (a *accumulator) combine(b *Builder, x, y Value) Value {
 	switch a.op {
 	case OpLt, OpLe, OpGt, OpGe:
 		return b.Op(OpSelect, b.Op(a.op, y, x), y, x)
@@ -117,14 +104,18 @@ type parter struct {
 // look finds out whether a loop can be computed in parts, and how.
 func (p *parter) look(l *loop) *parted {
 	n := p.n
-	if l.notCounted != "" || breaksTo(l.in.Regions[0].Instrs[l.guard].Regions[l.stays], 0) {
+	if l.notCounted != "" {
 		return nil
 	}
-	arm := l.in.Regions[0].Instrs[l.guard].Regions[l.stays]
-	if arm.Terminator().Op != OpYield {
+	guard := &l.in.Regions[0].Instrs[l.guard]
+	arm := guard.Regions[l.stays]
+	if arm.Terminator().Op != OpYield || breaksTo(arm, 0) {
 		return nil
 	}
-	x := &parted{l: l, sums: map[int]*accumulation{}}
+	x := &parted{l: l, sums: map[int]*accumulator{}, same: map[Value]Value{}}
+	for i, r := range guard.Results {
+		x.same[r] = arm.Terminator().Args[i]
+	}
 	body := l.in.Regions[0].Instrs
 	for i := range body[:len(body)-1] {
 		if i != l.guard {
@@ -206,14 +197,17 @@ func (p *parter) limits(x *parted) bool {
 	if !isConst {
 		return true
 	}
-	if first, ok := n.isConst(l.first); ok && first > r.lo/2 && first < r.hi/2 && bound > r.lo/2 && bound < r.hi/2 {
-		away := bound - first
+	first, ok := n.isConst(l.first)
+	const far = 1 << 60
+	if ok && first > -far && first < far && bound > -far && bound < far {
+		way := bound - first
 		if l.step < 0 {
-			away = -away
+			way = -way
 		}
-		if away/step < fewIterations || away/step == fewIterations && l.op != OpLe && l.op != OpGe && away%step == 0 {
-			return false
+		if l.op == OpLe || l.op == OpGe {
+			way++
 		}
+		return way > fewIterations*step
 	}
 	return true
 }
@@ -236,20 +230,20 @@ func (n *nest) inside(l *loop, v Value) bool {
 type follower struct {
 	p      *parter
 	c      Value
-	of     map[Value]bool // it and what it becomes
-	tests  map[Value]Value
-	tested map[Value]Value // by comparison: the operand that it is compared with
+	of     map[Value]bool  // it and what it becomes
+	tests  map[Value]Value // by comparison: what of these is compared
+	tested map[Value]Value // and with which operand
 	loads  []*Instr        // that were done in every iteration
 	checks []*Instr
-	acc    *accumulation
+	acc    *accumulator
 	ok     bool
 }
 
 // accumulates tells how the carried value of number j becomes the next if all that
 // is done with it is to accumulate operands that do not depend on it.
-func (p *parter) accumulates(x *parted, j int) *accumulation {
+func (p *parter) accumulates(x *parted, j int) *accumulator {
 	c := x.l.in.Carried[j]
-	w := &follower{p: p, c: c, of: map[Value]bool{c: true}, tests: map[Value]Value{}, tested: map[Value]Value{}, acc: &accumulation{t: p.f.Types[c]}, ok: true}
+	w := &follower{p: p, c: c, of: map[Value]bool{c: true}, tests: map[Value]Value{}, tested: map[Value]Value{}, acc: &accumulator{t: p.f.Types[c]}, ok: true}
 	for _, in := range x.items {
 		w.instr(in, nil)
 		switch in.Op {
@@ -259,14 +253,11 @@ func (p *parter) accumulates(x *parted, j int) *accumulation {
 			w.checks = append(w.checks, in)
 		}
 	}
-	// The guard's own results stand for what its arm yields.
-	body := x.l.in.Regions[0]
-	guard := &body.Instrs[x.l.guard]
-	for _, v := range guard.Regions[x.l.stays].Terminator().Args {
-		w.refuse(w.of[v])
+	for _, v := range x.same {
+		w.refuse(w.of[v] || w.isTest(v))
 	}
-	for k, v := range body.Terminator().Args {
-		w.refuse(w.of[v] != (k == j) || w.tested[v] != 0)
+	for k, v := range x.l.in.Regions[0].Terminator().Args {
+		w.refuse(w.of[v] != (k == j) || w.isTest(v))
 	}
 	if !w.ok || w.acc.op == OpInvalid {
 		return nil
@@ -276,6 +267,9 @@ func (p *parter) accumulates(x *parted, j int) *accumulation {
 
 func (w *follower) refuse(yes bool) { w.ok = w.ok && !yes }
 
+// isTest reports whether v says how an operand compares with the value.
+func (w *follower) isTest(v Value) bool { _, yes := w.tests[v]; return yes }
+
 // becomes notes that v is the carried value after op.
 func (w *follower) becomes(v Value, op Op) {
 	w.refuse(w.acc.op != OpInvalid && w.acc.op != op)
@@ -283,13 +277,13 @@ func (w *follower) becomes(v Value, op Op) {
 	w.of[v] = true
 }
 
-// handed is which results of an if are the value, and which are not.
-type handed struct {
+// outcome says which results of an if are the value, and which are not.
+type outcome struct {
 	in      *Instr
 	is, not map[int]bool
 }
 
-func (w *follower) instr(in *Instr, nest []*handed) {
+func (w *follower) instr(in *Instr, nest []*outcome) {
 	f := w.p.f
 	n := 0 // operands that are the value
 	for _, a := range in.Args {
@@ -297,12 +291,11 @@ func (w *follower) instr(in *Instr, nest []*handed) {
 			n++
 		}
 	}
-	test := func(v Value) bool { _, yes := w.tests[v]; return yes }
 	switch in.Op {
 	case OpIf:
-		h := &handed{in, map[int]bool{}, map[int]bool{}}
+		h := &outcome{in, map[int]bool{}, map[int]bool{}}
 		w.refuse(n > 0)
-		if test(in.Args[0]) {
+		if w.isTest(in.Args[0]) {
 			w.keeps(in)
 			return
 		}
@@ -324,7 +317,7 @@ func (w *follower) instr(in *Instr, nest []*handed) {
 			h = nest[len(nest)-1-in.Level()]
 		}
 		for k, v := range in.Args {
-			w.refuse(test(v))
+			w.refuse(w.isTest(v))
 			if w.of[v] {
 				h.is[k] = true
 			} else {
@@ -333,7 +326,7 @@ func (w *follower) instr(in *Instr, nest []*handed) {
 		}
 		return
 	case OpSelect:
-		if v := in.Args[0]; test(v) {
+		if v := in.Args[0]; w.isTest(v) {
 			// The operand if it is the smaller or larger one, else the value.
 			w.refuse(in.Args[1] != w.tested[v] || in.Args[2] != w.tests[v])
 			w.becomes(in.Results[0], w.kept(v))
@@ -346,7 +339,7 @@ func (w *follower) instr(in *Instr, nest []*handed) {
 		return
 	}
 	for _, a := range in.Args {
-		w.refuse(test(a))
+		w.refuse(w.isTest(a))
 	}
 	if n == 0 {
 		return
@@ -393,8 +386,7 @@ func (w *follower) keeps(in *Instr) {
 		for k := range r.Instrs[:len(r.Instrs)-1] {
 			x := &r.Instrs[k]
 			for _, a := range x.Args {
-				_, yes := w.tests[a]
-				w.refuse(w.of[a] || yes)
+				w.refuse(w.of[a] || w.isTest(a))
 			}
 			switch {
 			case x.Op == OpBounds:
@@ -439,17 +431,15 @@ func (w *follower) done(x *Instr, before []*Instr) bool {
 func (p *parter) order(x *parted) {
 	x.early = map[*Instr]bool{}
 	need := map[Value]bool{}
-	body := x.l.in.Regions[0]
-	guard := &body.Instrs[x.l.guard]
+	wants := func(v Value) {
+		need[v] = true
+		if w, ok := x.same[v]; ok {
+			need[w] = true
+		}
+	}
 	for j, c := range x.l.in.Carried {
 		if c != x.l.counter && x.sums[j] == nil {
-			v := body.Terminator().Args[j]
-			need[v] = true
-			for k, r := range guard.Results {
-				if r == v {
-					need[guard.Regions[x.l.stays].Terminator().Args[k]] = true
-				}
-			}
+			wants(x.l.in.Regions[0].Terminator().Args[j])
 		}
 	}
 	for i := len(x.items) - 1; i >= 0; i-- {
@@ -467,12 +457,7 @@ func (p *parter) order(x *parted) {
 		x.early[in] = true
 		Walk(&Region{Instrs: []Instr{*in}}, func(y *Instr) {
 			for _, a := range y.Args {
-				need[a] = true
-				for k, r := range guard.Results {
-					if r == a {
-						need[guard.Regions[x.l.stays].Terminator().Args[k]] = true
-					}
-				}
+				wants(a)
 			}
 		})
 	}
@@ -520,19 +505,11 @@ func (p *parter) groups(b *Builder, x *parted) []Value {
 		b.If(b.Op(x.op, carried[at], limit), nil, func() { b.Yield() }, func() { b.Break(1, carried...) })
 		now := append([]Value(nil), carried[:len(l.in.Carried)]...)
 		next := append([]Value(nil), carried...)
-		var its [parts]map[Value]Value
-		body := l.in.Regions[0]
-		guard := &body.Instrs[l.guard]
-		stays := guard.Regions[l.stays].Terminator()
+		yielded := l.in.Regions[0].Terminator().Args
+		var its [parts]iteration
 		write := func(k int, in *Instr) {
-			p.write(b, in, its[k])
-			for i, r := range guard.Results {
-				if v, ok := its[k][stays.Args[i]]; ok {
-					its[k][r] = v
-				} else {
-					its[k][r] = stays.Args[i]
-				}
-			}
+			b.Pos = in.Pos
+			b.add(its[k].copy(in))
 		}
 		step := func(k int) Value {
 			if k == 0 {
@@ -540,30 +517,16 @@ func (p *parter) groups(b *Builder, x *parted) []Value {
 			}
 			return b.Op(OpAdd, carried[at], b.Const(t, Wrap(t, Bits(int64(k)*l.step))))
 		}
-		result := func(k, j int) Value {
-			v := body.Terminator().Args[j]
-			if w, ok := its[k][v]; ok {
-				return w
-			}
-			return v
-		}
 		for k := range parts {
-			its[k] = map[Value]Value{}
+			its[k] = iteration{x: x, f: f, vals: map[Value]Value{}}
 			for j, c := range l.in.Carried {
 				switch {
 				case j == at:
-					its[k][c] = step(k)
+					its[k].vals[c] = step(k)
 				case x.sums[j] != nil && k > 0:
-					its[k][c] = carried[more[j]+k-1]
+					its[k].vals[c] = carried[more[j]+k-1]
 				default:
-					its[k][c] = now[j]
-				}
-			}
-			for i, r := range guard.Results { // of an arm without instructions
-				if v, ok := its[k][stays.Args[i]]; ok {
-					its[k][r] = v
-				} else {
-					its[k][r] = stays.Args[i]
+					its[k].vals[c] = now[j]
 				}
 			}
 			for _, in := range x.items {
@@ -573,7 +536,7 @@ func (p *parter) groups(b *Builder, x *parted) []Value {
 			}
 			for j := range l.in.Carried {
 				if j != at && x.sums[j] == nil {
-					now[j] = result(k, j)
+					now[j] = its[k].value(yielded[j])
 					next[j] = now[j]
 				}
 			}
@@ -599,9 +562,9 @@ func (p *parter) groups(b *Builder, x *parted) []Value {
 		}
 		for j := range l.in.Carried {
 			if x.sums[j] != nil {
-				next[j] = result(0, j)
+				next[j] = its[0].value(yielded[j])
 				for k := range parts - 1 {
-					next[more[j]+k] = result(k+1, j)
+					next[more[j]+k] = its[k+1].value(yielded[j])
 				}
 			}
 		}
@@ -630,11 +593,49 @@ func (p *parter) limit(b *Builder, x *parted) Value {
 	}
 	number := func(k int64) Value { return b.Const(t, Wrap(t, Bits(k))) }
 	bound := l.bound
+	i := p.n.param[bound]
 	if k, ok := p.n.isConst(bound); ok {
-		bound = number(k)
+		bound = number(k) // it may stand in the body
 	}
-	if i := p.n.param[bound0(l.bound, bound)]; i == None || p.f.Params[i].Kind != Shape || x.op == OpGt {
+	if i == None || p.f.Params[i].Kind != Shape || x.op == OpGt {
 		bound = b.Op(keep, bound, number(end))
 	}
 	return b.Op(op, bound, number(x.away))
+}
+
+// iteration is a copy of an iteration.
+type iteration struct {
+	x    *parted
+	f    *Func
+	vals map[Value]Value // by value of the loop
+}
+
+func (it *iteration) value(v Value) Value {
+	if w, ok := it.x.same[v]; ok {
+		v = w
+	}
+	if w, ok := it.vals[v]; ok {
+		return w
+	}
+	return v
+}
+
+func (it *iteration) copy(in *Instr) Instr {
+	out := *in
+	out.Args, out.Results, out.Regions = nil, nil, nil
+	for _, v := range in.Args {
+		out.Args = append(out.Args, it.value(v))
+	}
+	for _, r := range in.Regions {
+		s := &Region{}
+		for i := range r.Instrs {
+			s.Instrs = append(s.Instrs, it.copy(&r.Instrs[i]))
+		}
+		out.Regions = append(out.Regions, s)
+	}
+	for _, v := range in.Results {
+		it.vals[v] = it.f.NewValue(it.f.Types[v])
+		out.Results = append(out.Results, it.vals[v])
+	}
+	return out
 }
