@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,46 @@ func TestHeldOut(t *testing.T) {
 	logs, worst := heldOut()
 	if rms := rootMeanSquare(logs); len(logs) != 84 || rms > 0.14 || worst != "A100 triad" {
 		t.Errorf("%d figures, error %.3f, worst %s", len(logs), rms, worst)
+	}
+}
+
+// README shows rows of the table.
+func TestReadmeShowsTheTable(t *testing.T) {
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile("EXPERIMENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := func(row string) []string {
+		var out []string
+		for _, c := range strings.Split(strings.Trim(row, "|"), "|") {
+			if c = strings.TrimSpace(c); c != "" {
+				out = append(out, c)
+			}
+		}
+		return out
+	}
+	_, section, _ := strings.Cut(string(readme), "\n## The threads, reproduced\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	shown := 0
+	for _, row := range strings.Split(section, "\n") {
+		if !strings.HasPrefix(row, "| t") {
+			continue
+		}
+		shown++
+		found := slices.ContainsFunc(strings.Split(string(table), "\n"), func(full string) bool {
+			have := cells(full)
+			return !slices.ContainsFunc(cells(row), func(c string) bool { return !slices.Contains(have, c) })
+		})
+		if !found {
+			t.Errorf("README has %q, which is not in EXPERIMENTS.md", row)
+		}
+	}
+	if shown != len(kernelRows)+len(programs()) || !strings.Contains(section, sim.Model()) {
+		t.Errorf("README shows %d rows; its model has to be %s", shown, sim.Model())
 	}
 }
 
