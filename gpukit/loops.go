@@ -25,8 +25,10 @@ type PlanLoop struct {
 	Why  string
 	Ends []string
 	// InOrder is what a serial loop accumulates, in order ("sum", "product",
-	// "minimum", "maximum"), if that is all that keeps it serial.
+	// "minimum", "maximum"), if that is all that keeps it serial. InParts says that
+	// FastMath computes it in four parts instead.
 	InOrder string
+	InParts bool
 }
 
 // String returns it in one line.
@@ -44,6 +46,8 @@ func (l PlanLoop) String() string {
 			word += "s"
 		}
 		return fmt.Sprintf("at %s: taken: %s %s of the index space, %d iterations", l.Pos, word, strings.Join(dims, ", "), l.Iterations)
+	case l.InParts:
+		return fmt.Sprintf("at %s: serial: a %s, in four parts (FastMath)", l.Pos, l.InOrder)
 	case l.InOrder != "":
 		return fmt.Sprintf("at %s: serial: a %s, kept in order", l.Pos, l.InOrder)
 	}
@@ -89,6 +93,7 @@ func (c *call) loops(d *Device, p *Plan) {
 		if x.Taken {
 			pl.Why, pl.InOrder, pl.Ends = why, "", nil
 		}
+		pl.InParts = pl.InOrder != "" && slices.ContainsFunc(c.staged, func(s stage) bool { return slices.Contains(s.inParts, x.Pos) })
 		for i := range stages {
 			s := &stages[i]
 			if s.of == nil {

@@ -23,9 +23,19 @@ type options struct {
 	numbaRegisters    int
 }
 
-// FastMath allows results that differ in the last bits where that is faster:
+// FastMath allows results that differ in the last bits where that is faster. It
+// allows, it does not demand: the rest gives the same bits.
+//
 // float32(math.F(float64(x), float64(y))) of Pow, Atan2 and Hypot takes forms for
-// float32. It allows, it does not demand: the rest gives the same bits.
+// float32. A sum, product, minimum or maximum of floats that one worker computes in
+// a loop is computed in four parts, of every fourth operand, so that four operations
+// are under way at once; Explain names these loops. With an eps of 2^-52 for float64
+// and 2^-23 for float32, a sum of n operands x then differs by less than n*eps*sum|x|
+// and a product by less than n*eps of itself; on the way they may overflow where they
+// did not in order, or not where they did. A minimum or maximum, NaN and -0 included,
+// is the same, but if x > m { m = x } may keep another one of +0 and -0. Sums of
+// integers, loops that store, print, wait or leave early, and loops of 16 iterations
+// or fewer if that is a constant stay as they are.
 func FastMath() Option { return Option{func(o *options) { o.fastMath = true }} }
 
 // Unchecked leaves out the checks of indices. An index out of range is then an

@@ -64,17 +64,24 @@ func safe(f *ir.Func, in *ir.Instr) (yes bool) {
 
 // compiled returns k, whose code is made when it is first asked for.
 func (k *kernel) compiled(d *Device) (*kernel, error) {
-	k.once.Do(func() {
-		f := k.f
-		if d.options.fastMath {
-			f, k.inParts = ir.Reassociate(f)
-		}
-		if k.err = ir.Verify(f); k.err == nil {
-			k.code, k.err = d.engine.compile(f, d.options)
-		}
-		k.err = internal(k.err)
-	})
+	k.once.Do(func() { k.err = internal(k.compile(d)) })
 	return k, k.err
+}
+
+func (k *kernel) compile(d *Device) (err error) {
+	f := k.f
+	if d.options.fastMath {
+		defer func() { // a fault of ours must not end a notebook
+			if r := recover(); r != nil {
+				err = fmt.Errorf("%v", r)
+			}
+		}()
+		f, k.inParts = ir.Reassociate(f)
+	}
+	if err = ir.Verify(f); err == nil {
+		k.code, err = d.engine.compile(f, d.options)
+	}
+	return err
 }
 
 // internal marks an error of compiling that the user's function did not cause.

@@ -52,8 +52,8 @@ func (d *Device) Vectorize2(fn any, args ...any) (*Array, *Array, error) {
 // loop whose number of iterations is known before, the same for all calls, and
 // whose iterations do not need each other's results, becomes a dimension of the
 // index space, as if the layout had been cut finer. Sums and other accumulations
-// are kept in order. Nothing of this changes a bit of the results, or which call is
-// named when one fails. ExplainGU says of each loop what became of it and why, and
+// are kept in order, unless FastMath allows otherwise. Nothing of this changes a bit
+// of the results, or which call is named when one fails. ExplainGU says of each loop what became of it and why, and
 // OneWorkerPerSlice keeps them all serial.
 //
 // A parameter with core dimensions is a slice with as many [] ([][]float64 for

@@ -194,7 +194,7 @@ func threadOf(id, card string) float64 {
 
 // ours prints the second block.
 func ours(w io.Writer) error {
-	fmt.Fprintf(w, "\n## Ours: the same work through gpukit\n\nKernels; launches of one call together. \"as numba runs it\" is with OneWorkerPerSlice and NumbaGeometry(63).\n")
+	fmt.Fprintf(w, "\n## Ours: the same work through gpukit\n\nKernels; launches of one call together. \"as numba runs it\" is with OneWorkerPerSlice and NumbaGeometry(63).\nValues agree with numpy's: products bit for bit, the sum over the mesh within 1e-12.\n")
 	all := programs()
 	header := []string{"experiment", "", "thread, K2000", "thread, GTX 970"}
 	for _, c := range cards {

@@ -192,7 +192,7 @@ func (p program) check(a *gpukit.Array) error {
 		for _, v := range x {
 			s += v
 		}
-		if !math.IsNaN(p.sum) && math.Abs(s-p.sum) > 1e-9*p.sum {
+		if !math.IsNaN(p.sum) && math.Abs(s-p.sum) > 1e-12*p.sum {
 			return fmt.Errorf("the sum is %v, numpy's is %v", s, p.sum)
 		}
 		return nil

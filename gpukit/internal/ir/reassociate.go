@@ -1,6 +1,9 @@
 package ir
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 const (
 	// parts is how many partial results a reduction is computed in.
@@ -25,11 +28,12 @@ const (
 // accumulating into part k modulo 4, whose results are combined before the loop as it
 // was does the rest of the iterations. Every iteration is computed once, its checks
 // fail as they did and in their order, and the parts begin with what changes no
-// operand, by no bit. But a sum or a product is rounded otherwise: for n operands x by
-// less than n*eps*sum|x| (eps is 2^-53 of float64, 2^-24 of float32), and intermediate
-// results may overflow where they did not, or not where they did. A minimum or maximum
-// is the same, except that an if that keeps the smaller or larger of +0 and -0, which
-// it takes for equal, may keep the other one. The positions are those of the loops.
+// operand, by no bit. But sums and products are rounded otherwise: with an eps of 2^-52
+// for float64 and 2^-23 for float32, a sum of n operands x differs by less than
+// n*eps*sum|x| and a product by less than n*eps of itself, and intermediate results may
+// overflow where they did not, or not where they did. A minimum or maximum is the same,
+// but an if that keeps the smaller or larger of +0 and -0, which it takes for equal, may
+// keep the other one. The positions are those of the loops.
 func Reassociate(f *Func) (*Func, []Pos) {
 	g := f.clone()
 	n := newNest(g, Aliasing{})
@@ -59,8 +63,9 @@ type parted struct {
 	op    Op
 	away  int64
 	items []*Instr
-	early map[*Instr]bool // of items: what an iteration does before the next begins
-	same  map[Value]Value // the results of the if that ends the loop, by what they are if it does not
+	early map[*Instr]bool   // of items: what an iteration does before the next begins
+	kept  map[*Instr]*Instr // of items: ifs that keep an extreme, as selects
+	same  map[Value]Value   // the results of the if that ends the loop, by what they are if it does not
 }
 
 // accumulator is how a carried value becomes the next.
@@ -112,7 +117,7 @@ func (p *parter) look(l *loop) *parted {
 	if arm.Terminator().Op != OpYield || breaksTo(arm, 0) {
 		return nil
 	}
-	x := &parted{l: l, sums: map[int]*accumulator{}, same: map[Value]Value{}}
+	x := &parted{l: l, sums: map[int]*accumulator{}, kept: map[*Instr]*Instr{}, same: map[Value]Value{}}
 	for i, r := range guard.Results {
 		x.same[r] = arm.Terminator().Args[i]
 	}
@@ -148,6 +153,11 @@ func (p *parter) look(l *loop) *parted {
 	if len(x.sums) == 0 || len(x.sums) > mostSums {
 		return nil
 	}
+	for i, in := range x.items {
+		if y := x.kept[in]; y != nil {
+			x.items[i] = y
+		}
+	}
 	p.order(x)
 	return x
 }
@@ -171,6 +181,18 @@ func (p *parter) weigh(in *Instr) (w int, ok bool) {
 		}
 	})
 	return w, ok
+}
+
+// named are values by their names within an iteration.
+func (x *parted) named(vs []Value) []Value {
+	out := make([]Value, len(vs))
+	for i, v := range vs {
+		if w, ok := x.same[v]; ok {
+			v = w
+		}
+		out[i] = v
+	}
+	return out
 }
 
 // limits finds the condition under which a whole group of iterations follows.
@@ -229,12 +251,11 @@ func (n *nest) inside(l *loop, v Value) bool {
 // follower follows a carried value through an iteration.
 type follower struct {
 	p      *parter
-	c      Value
+	x      *parted
 	of     map[Value]bool  // it and what it becomes
 	tests  map[Value]Value // by comparison: what of these is compared
 	tested map[Value]Value // and with which operand
-	loads  []*Instr        // that were done in every iteration
-	checks []*Instr
+	checks []*Instr        // that every iteration makes
 	acc    *accumulator
 	ok     bool
 }
@@ -243,20 +264,14 @@ type follower struct {
 // is done with it is to accumulate operands that do not depend on it.
 func (p *parter) accumulates(x *parted, j int) *accumulator {
 	c := x.l.in.Carried[j]
-	w := &follower{p: p, c: c, of: map[Value]bool{c: true}, tests: map[Value]Value{}, tested: map[Value]Value{}, acc: &accumulator{t: p.f.Types[c]}, ok: true}
+	w := &follower{p: p, x: x, of: map[Value]bool{c: true}, tests: map[Value]Value{}, tested: map[Value]Value{}, acc: &accumulator{t: p.f.Types[c]}, ok: true}
 	for _, in := range x.items {
 		w.instr(in, nil)
-		switch in.Op {
-		case OpLoad:
-			w.loads = append(w.loads, in)
-		case OpBounds:
+		if in.Op == OpBounds {
 			w.checks = append(w.checks, in)
 		}
 	}
-	for _, v := range x.same {
-		w.refuse(w.of[v] || w.isTest(v))
-	}
-	for k, v := range x.l.in.Regions[0].Terminator().Args {
+	for k, v := range x.named(x.l.in.Regions[0].Terminator().Args) {
 		w.refuse(w.of[v] != (k == j) || w.isTest(v))
 	}
 	if !w.ok || w.acc.op == OpInvalid {
@@ -279,23 +294,23 @@ func (w *follower) becomes(v Value, op Op) {
 
 // outcome says which results of an if are the value, and which are not.
 type outcome struct {
-	in      *Instr
 	is, not map[int]bool
 }
 
 func (w *follower) instr(in *Instr, nest []*outcome) {
 	f := w.p.f
+	args := w.x.named(in.Args)
 	n := 0 // operands that are the value
-	for _, a := range in.Args {
+	for _, a := range args {
 		if w.of[a] {
 			n++
 		}
 	}
 	switch in.Op {
 	case OpIf:
-		h := &outcome{in, map[int]bool{}, map[int]bool{}}
+		h := &outcome{map[int]bool{}, map[int]bool{}}
 		w.refuse(n > 0)
-		if w.isTest(in.Args[0]) {
+		if w.isTest(args[0]) {
 			w.keeps(in)
 			return
 		}
@@ -316,7 +331,7 @@ func (w *follower) instr(in *Instr, nest []*outcome) {
 		if in.Op == OpBreak {
 			h = nest[len(nest)-1-in.Level()]
 		}
-		for k, v := range in.Args {
+		for k, v := range args {
 			w.refuse(w.isTest(v))
 			if w.of[v] {
 				h.is[k] = true
@@ -326,19 +341,19 @@ func (w *follower) instr(in *Instr, nest []*outcome) {
 		}
 		return
 	case OpSelect:
-		if v := in.Args[0]; w.isTest(v) {
+		if v := args[0]; w.isTest(v) {
 			// The operand if it is the smaller or larger one, else the value.
-			w.refuse(in.Args[1] != w.tested[v] || in.Args[2] != w.tests[v])
+			w.refuse(args[1] != w.tested[v] || args[2] != w.tests[v])
 			w.becomes(in.Results[0], w.kept(v))
 			return
 		}
 		if n > 0 {
-			w.refuse(n != 2 || w.of[in.Args[0]])
+			w.refuse(n != 2 || w.of[args[0]])
 			w.of[in.Results[0]] = true
 		}
 		return
 	}
-	for _, a := range in.Args {
+	for _, a := range args {
 		w.refuse(w.isTest(a))
 	}
 	if n == 0 {
@@ -349,13 +364,13 @@ func (w *follower) instr(in *Instr, nest []*outcome) {
 	case OpAdd, OpMul, OpMin, OpMax:
 		w.becomes(in.Results[0], in.Op)
 	case OpSub:
-		w.refuse(!w.of[in.Args[0]])
+		w.refuse(!w.of[args[0]])
 		w.becomes(in.Results[0], OpAdd)
 	case OpMath:
-		w.refuse(in.Fn.Row().Name != "math.FMA" || !w.of[in.Args[2]])
+		w.refuse(in.Fn.Row().Name != "math.FMA" || !w.of[args[2]])
 		w.becomes(in.Results[0], OpAdd)
 	case OpLt, OpLe, OpGt, OpGe:
-		x, v := in.Args[0], in.Args[1]
+		x, v := args[0], args[1]
 		if w.of[x] {
 			x, v = v, x
 		}
@@ -369,7 +384,7 @@ func (w *follower) instr(in *Instr, nest []*outcome) {
 // kept is the comparison of an operand with the value that a test makes.
 func (w *follower) kept(test Value) Op {
 	in := w.p.n.def[test]
-	if in.Args[0] == w.tested[test] {
+	if w.x.named(in.Args)[0] == w.tested[test] {
 		return in.Op
 	}
 	return mirrored[in.Op]
@@ -378,26 +393,24 @@ func (w *follower) kept(test Value) Op {
 // keeps looks at an if that makes the operand that was compared the value: what it
 // does on the way may be done or not.
 func (w *follower) keeps(in *Instr) {
-	test := in.Args[0]
+	test := w.x.named(in.Args)[0]
 	for i, r := range in.Regions {
 		if w.refuse(r.Terminator().Op != OpYield); !w.ok {
 			return
 		}
 		for k := range r.Instrs[:len(r.Instrs)-1] {
 			x := &r.Instrs[k]
-			for _, a := range x.Args {
+			for _, a := range w.x.named(x.Args) {
 				w.refuse(w.of[a] || w.isTest(a))
 			}
 			switch {
 			case x.Op == OpBounds:
-				w.refuse(!w.done(x, w.checks))
-			case x.Op == OpLoad:
-				w.refuse(!w.done(x, w.loads))
+				w.refuse(!w.checked(x))
 			default:
-				w.refuse(!x.Pure(w.p.f) || x.Op == OpMath && !x.Fn.Row().Cheap)
+				w.refuse(!x.Removable(w.p.f))
 			}
 		}
-		for k, a := range r.Terminator().Args {
+		for k, a := range w.x.named(r.Terminator().Args) {
 			switch {
 			case i == 0:
 				w.refuse(k > 0 || w.of[a] || !w.p.n.alike(a, w.tested[test]))
@@ -408,22 +421,16 @@ func (w *follower) keeps(in *Instr) {
 	}
 	if w.refuse(len(in.Results) != 1); w.ok {
 		w.becomes(in.Results[0], w.kept(test))
+		w.x.kept[in] = &Instr{Op: OpSelect, Args: []Value{test, w.tested[test], w.tests[test]}, Results: in.Results, Pos: in.Pos}
 	}
 }
 
-// done reports whether the same was checked or loaded before in every iteration.
-func (w *follower) done(x *Instr, before []*Instr) bool {
+// checked reports whether every iteration makes the same check before.
+func (w *follower) checked(x *Instr) bool {
 	n := w.p.n
-	for _, in := range before {
-		same := in.Mem == x.Mem
-		for i, a := range in.Args {
-			same = same && (a == x.Args[i] || n.raw(a).equal(n.raw(x.Args[i])))
-		}
-		if same {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.checks, func(in *Instr) bool {
+		return n.raw(in.Args[0]).equal(n.raw(x.Args[0])) && n.raw(in.Args[1]).equal(n.raw(x.Args[1]))
+	})
 }
 
 // order finds what of an iteration comes before the next one: what may fail, and what
@@ -431,15 +438,14 @@ func (w *follower) done(x *Instr, before []*Instr) bool {
 func (p *parter) order(x *parted) {
 	x.early = map[*Instr]bool{}
 	need := map[Value]bool{}
-	wants := func(v Value) {
-		need[v] = true
-		if w, ok := x.same[v]; ok {
-			need[w] = true
+	wants := func(vs []Value) {
+		for _, v := range x.named(vs) {
+			need[v] = true
 		}
 	}
 	for j, c := range x.l.in.Carried {
 		if c != x.l.counter && x.sums[j] == nil {
-			wants(x.l.in.Regions[0].Terminator().Args[j])
+			wants(x.l.in.Regions[0].Terminator().Args[j : j+1])
 		}
 	}
 	for i := len(x.items) - 1; i >= 0; i-- {
@@ -455,11 +461,7 @@ func (p *parter) order(x *parted) {
 			continue
 		}
 		x.early[in] = true
-		Walk(&Region{Instrs: []Instr{*in}}, func(y *Instr) {
-			for _, a := range y.Args {
-				wants(a)
-			}
-		})
+		Walk(&Region{Instrs: []Instr{*in}}, func(y *Instr) { wants(y.Args) })
 	}
 }
 
@@ -536,7 +538,7 @@ func (p *parter) groups(b *Builder, x *parted) []Value {
 			}
 			for j := range l.in.Carried {
 				if j != at && x.sums[j] == nil {
-					now[j] = its[k].value(yielded[j])
+					now[j] = its[k].values(yielded)[j]
 					next[j] = now[j]
 				}
 			}
@@ -562,9 +564,9 @@ func (p *parter) groups(b *Builder, x *parted) []Value {
 		}
 		for j := range l.in.Carried {
 			if x.sums[j] != nil {
-				next[j] = its[0].value(yielded[j])
+				next[j] = its[0].values(yielded)[j]
 				for k := range parts - 1 {
-					next[more[j]+k] = its[k+1].value(yielded[j])
+					next[more[j]+k] = its[k+1].values(yielded)[j]
 				}
 			}
 		}
@@ -610,22 +612,19 @@ type iteration struct {
 	vals map[Value]Value // by value of the loop
 }
 
-func (it *iteration) value(v Value) Value {
-	if w, ok := it.x.same[v]; ok {
-		v = w
+func (it *iteration) values(vs []Value) []Value {
+	out := it.x.named(vs)
+	for i, v := range out {
+		if w, ok := it.vals[v]; ok {
+			out[i] = w
+		}
 	}
-	if w, ok := it.vals[v]; ok {
-		return w
-	}
-	return v
+	return out
 }
 
 func (it *iteration) copy(in *Instr) Instr {
 	out := *in
-	out.Args, out.Results, out.Regions = nil, nil, nil
-	for _, v := range in.Args {
-		out.Args = append(out.Args, it.value(v))
-	}
+	out.Args, out.Results, out.Regions = it.values(in.Args), nil, nil
 	for _, r := range in.Regions {
 		s := &Region{}
 		for i := range r.Instrs {

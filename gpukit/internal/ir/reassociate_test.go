@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -102,86 +103,101 @@ func newSummer(r *rand.Rand) *summer {
 		var more []Value
 		stay := func() { b.Yield() }
 		var handed []Type
-		if r.IntN(3) == 0 { // some work in the arm
+		inArm := r.IntN(4) == 0       // all of it
+		if !inArm && r.IntN(3) == 0 { // some of it
 			handed = []Type{F64}
 			stay = func() { b.Yield(b.Op(OpMul, s.element(s.x, i), b.Const(F64, FromF64(2)))) }
 		}
-		if r.IntN(3) == 0 {
-			more = b.If(b.Op(OpNot, cond), handed, leave, stay)
-		} else {
-			more = b.If(cond, handed, stay, leave)
+		work := func() {}
+		if inArm {
+			handed, stay = types[1:], func() { work(); b.Yield(slices.Clone(next[1:])...) }
 		}
-		if sums == 2 {
-			next[1] = b.Op(OpAdd, b.Op(OpMul, c[1], s.number(I64, 3)), b.Convert(I64, i))
+		test := func() {
+			if r.IntN(3) == 0 {
+				more = b.If(b.Op(OpNot, cond), handed, leave, stay)
+			} else {
+				more = b.If(cond, handed, stay, leave)
+			}
 		}
-		for k, key := range s.keys {
-			v := c[sums+k]
-			element := func() Value {
-				if len(more) > 0 && r.IntN(2) == 0 {
-					return more[0]
-				}
-				if sums == 2 && r.IntN(4) == 0 {
-					return b.Convert(F64, b.Op(OpRem, c[1], s.number(I64, 5)))
-				}
-				return s.element(s.x, i)
+		work = func() {
+			if sums == 2 {
+				next[1] = b.Op(OpAdd, b.Op(OpMul, c[1], s.number(I64, 3)), b.Convert(I64, i))
 			}
-			if key == "mul" {
-				element = func() Value { return s.element(s.y, i) }
-			}
-			x := element()
-			extreme := func(op Op) Value {
-				if r.IntN(2) == 0 {
-					return b.Op(OpSelect, b.Op(op, x, v), x, v)
-				}
-				return b.If(b.Op(mirrored[op], v, x), []Type{F64}, func() { b.Yield(x) }, func() { b.Yield(v) })[0]
-			}
-			switch key {
-			case "add":
-				v = b.Op(OpAdd, v, x)
-				if r.IntN(2) == 0 {
-					v = b.Op(OpAdd, x, c[sums+k])
-				}
-			case "sub":
-				v = b.Op(OpSub, v, x)
-			case "mul":
-				v = b.Op(OpMul, v, x)
-			case "min":
-				v = b.Op(OpMin, v, x)
-			case "max":
-				v = b.Op(OpMax, x, v)
-			case "if max":
-				v = extreme(OpGt)
-			case "if min":
-				v = extreme(OpLe)
-			case "load max":
-				at := b.Convert(I64, i)
-				b.Bounds(at, s.x.Shape[0])
-				load := func() Value {
-					return b.Load(s.x.Mem, b.Op(OpAdd, s.x.Offset, b.Op(OpMul, at, s.x.Stride[0])))
-				}
-				x := load()
-				v = b.If(b.Op(OpGt, x, v), []Type{F64}, func() { b.Bounds(at, s.x.Shape[0]); b.Yield(load()) }, func() { b.Yield(v) })[0]
-			case "some":
-				was := v
-				v = b.If(b.Op(OpGt, x, b.Const(F64, 0)), []Type{F64}, func() {
-					b.Yield(b.Op(OpAdd, was, element()))
-				}, func() {
-					if r.IntN(2) == 0 {
-						b.Yield(was)
-					} else {
-						b.If(b.Op(OpLt, x, b.Const(F64, FromF64(-3))), nil, func() { b.Break(1, was) }, func() { b.Yield() })
-						b.Yield(b.Op(OpSub, was, x))
+			for k, key := range s.keys {
+				v := c[sums+k]
+				element := func() Value {
+					if !inArm && len(more) > 0 && r.IntN(2) == 0 {
+						return more[0]
 					}
-				})[0]
-			case "fma":
-				fn, _ := LookupMath("math.FMA")
-				v = b.Math(fn, x, b.Const(F64, FromF64(3)), v)
-			case "twice":
-				v = b.Op(OpAdd, b.Op(OpAdd, v, x), element())
-			case "single":
-				v = b.Op(OpAdd, v, b.Convert(F32, x))
+					if sums == 2 && r.IntN(4) == 0 {
+						return b.Convert(F64, b.Op(OpRem, c[1], s.number(I64, 5)))
+					}
+					return s.element(s.x, i)
+				}
+				if key == "mul" {
+					element = func() Value { return s.element(s.y, i) }
+				}
+				x := element()
+				extreme := func(op Op) Value {
+					if r.IntN(2) == 0 {
+						return b.Op(OpSelect, b.Op(op, x, v), x, v)
+					}
+					return b.If(b.Op(mirrored[op], v, x), []Type{F64}, func() { b.Yield(x) }, func() { b.Yield(v) })[0]
+				}
+				switch key {
+				case "add":
+					v = b.Op(OpAdd, v, x)
+					if r.IntN(2) == 0 {
+						v = b.Op(OpAdd, x, c[sums+k])
+					}
+				case "sub":
+					v = b.Op(OpSub, v, x)
+				case "mul":
+					v = b.Op(OpMul, v, x)
+				case "min":
+					v = b.Op(OpMin, v, x)
+				case "max":
+					v = b.Op(OpMax, x, v)
+				case "if max":
+					v = extreme(OpGt)
+				case "if min":
+					v = extreme(OpLe)
+				case "load max":
+					at := b.Convert(I64, i)
+					b.Bounds(at, s.x.Shape[0])
+					load := func() Value {
+						return b.Load(s.x.Mem, b.Op(OpAdd, s.x.Offset, b.Op(OpMul, at, s.x.Stride[0])))
+					}
+					x := load()
+					v = b.If(b.Op(OpGt, x, v), []Type{F64}, func() { b.Bounds(at, s.x.Shape[0]); b.Yield(load()) }, func() { b.Yield(v) })[0]
+				case "some":
+					was := v
+					v = b.If(b.Op(OpGt, x, b.Const(F64, 0)), []Type{F64}, func() {
+						b.Yield(b.Op(OpAdd, was, element()))
+					}, func() {
+						if r.IntN(2) == 0 {
+							b.Yield(was)
+						} else {
+							b.If(b.Op(OpLt, x, b.Const(F64, FromF64(-3))), nil, func() { b.Break(1, was) }, func() { b.Yield() })
+							b.Yield(b.Op(OpSub, was, x))
+						}
+					})[0]
+				case "fma":
+					fn, _ := LookupMath("math.FMA")
+					v = b.Math(fn, x, b.Const(F64, FromF64(3)), v)
+				case "twice":
+					v = b.Op(OpAdd, b.Op(OpAdd, v, x), element())
+				case "single":
+					v = b.Op(OpAdd, v, b.Convert(F32, x))
+				}
+				next[sums+k] = v
 			}
-			next[sums+k] = v
+		}
+		test()
+		if inArm {
+			copy(next[1:], more)
+		} else {
+			work()
 		}
 		next[0] = b.Op(OpAdd, i, s.number(ct, step))
 		b.Yield(next...)
@@ -345,11 +361,27 @@ func TestReassociateLeavesAlone(t *testing.T) {
 		{"begun anew", -1, func(p parts) Value {
 			return p.b.Op(OpSelect, p.b.Op(OpLt, load(p), p.b.Const(F64, 0)), load(p), sum(p))
 		}, false},
+		{"begun anew on a way", -1, func(p parts) Value {
+			x := load(p)
+			return p.b.If(p.b.Op(OpLt, x, p.b.Const(F64, 0)), []Type{F64}, func() { p.b.Yield(load(p)) }, func() { p.b.Yield(p.b.Op(OpAdd, p.s, x)) })[0]
+		}, false},
 		{"the last", -1, load, false},
 		{"NaN sticks", -1, func(p parts) Value { x := load(p); return p.b.Op(OpSelect, p.b.Op(OpGt, p.s, x), p.s, x) }, false},
 		{"another one kept", -1, func(p parts) Value {
 			x := load(p)
 			return p.b.Op(OpSelect, p.b.Op(OpGt, x, p.s), p.b.Op(OpNeg, x), p.s)
+		}, false},
+		{"kept", -1, func(p parts) Value {
+			x := load(p)
+			return p.b.If(p.b.Op(OpGt, x, p.s), []Type{F64}, func() { p.b.Yield(load(p)) }, func() { p.b.Yield(p.s) })[0]
+		}, true},
+		{"a check where it is kept", -1, func(p parts) Value {
+			x := load(p)
+			return p.b.If(p.b.Op(OpGt, x, p.s), []Type{F64}, func() { p.b.Bounds(p.i, p.x.Stride[0]); p.b.Yield(load(p)) }, func() { p.b.Yield(p.s) })[0]
+		}, false},
+		{"another element kept", -1, func(p parts) Value {
+			x := load(p)
+			return p.b.If(p.b.Op(OpGt, x, p.s), []Type{F64}, func() { p.b.Yield(p.b.Load(p.x.Mem, p.x.Offset)) }, func() { p.b.Yield(p.s) })[0]
 		}, false},
 		{"a large body", -1, func(p parts) Value {
 			x := load(p)
