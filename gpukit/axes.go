@@ -21,7 +21,7 @@ const (
 	// Below so many workers nothing is taken out, and nobody looks.
 	hoistFrom = 4096
 	// A table must have at most a part of the elements that there are workers.
-	hoistRatio = 8
+	hoistRatio = 3
 	// What one more launch costs, in seconds: assumed, on a GPU 5 us, the usual
 	// figure for an empty kernel, on cores as much as a call of ten elements.
 	gpuLaunchTime, coreLaunchTime = 5e-6, 5e-6

@@ -245,18 +245,25 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 
 // caught says why an array that f makes cannot be made, or "": the detail of the
 // *ShapeError that f panics with.
-func caught(f func()) (why string) {
+func caught(f func()) string {
+	if e := panicked(f); e != nil {
+		return e.Detail
+	}
+	return ""
+}
+
+// panicked is the *ShapeError that f panics with, or nil.
+func panicked(f func()) (e *ShapeError) {
 	defer func() {
 		if r := recover(); r != nil {
-			e, ok := r.(*ShapeError)
-			if !ok {
+			var ok bool
+			if e, ok = r.(*ShapeError); !ok {
 				panic(r)
 			}
-			why = e.Detail
 		}
 	}()
 	f()
-	return ""
+	return nil
 }
 
 // conflict names the arguments whose loop dimensions do not broadcast, if that is
@@ -285,6 +292,26 @@ func (b *bound) walk(p shape.PlannedOperand) {
 	b.loop, b.core, b.strides = p.LoopStrides, p.CoreShape, p.CoreStrides
 	if b.indexed && len(b.core) == 0 { // a scalar as a slice of one element
 		b.core, b.strides = []int{1}, []int{0}
+	}
+	b.settle()
+}
+
+// settle gives core dimensions of one element the stride that they would have in
+// an array without gaps. It is multiplied by 0 alone, but code that knows of no gaps
+// and a host that computes with the strides have to mean the same.
+func (b *bound) settle() {
+	for d := len(b.core) - 1; d >= 0; d-- {
+		if b.core[d] != 1 {
+			continue
+		}
+		want := 1
+		if d+1 < len(b.core) {
+			want = b.strides[d+1] * b.core[d+1]
+		}
+		if b.strides[d] != want {
+			b.strides = slices.Clone(b.strides)
+			b.strides[d] = want
+		}
 	}
 }
 
@@ -582,6 +609,16 @@ func overlap(a, b *Array) bool {
 	if !okx || !oky || x.space != y.space || x.n == 0 || y.n == 0 {
 		return false // memory of one element type is never that of another
 	}
+	if a.DType() != b.DType() { // on a device: elements of other sizes, or the same bytes read otherwise
+		bytesOf := func(a *Array, e extent) (lo, hi uint64) {
+			from, n := spanOf(a)
+			size := a.DType().Size()
+			return e.first + uint64(from*size), e.first + uint64((from+n)*size)
+		}
+		alo, ahi := bytesOf(a, x)
+		blo, bhi := bytesOf(b, y)
+		return alo < bhi && blo < ahi
+	}
 	size := int64(a.DType().Size())
 	shift := int(int64(y.first-x.first) / size)
 	return shape.Overlaps(
@@ -846,12 +883,15 @@ func (d *Device) run(c *call) (err error) {
 	if err := c.allocate(d); err != nil {
 		return err
 	}
-	// Elements on a GPU cannot be read any more when it is closed.
-	if why := caught(func() { err = d.runMade(c) }); why != "" {
-		err = &ShapeError{Op: c.op, Detail: why}
-		if d.closed.Load() {
-			err = fmt.Errorf("gpukit.%s: %w", c.op, ErrClosed)
-		}
+	// Elements on a GPU cannot be read any more when it is closed, or fails.
+	switch e := panicked(func() { err = d.runMade(c) }); {
+	case e == nil:
+	case d.closed.Load():
+		err = fmt.Errorf("gpukit.%s: %w", c.op, ErrClosed)
+	case e.device != nil:
+		err = e.device
+	default:
+		err = &ShapeError{Op: c.op, Detail: e.Detail}
 	}
 	if err != nil {
 		c.discard(len(c.outs))

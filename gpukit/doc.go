@@ -1,5 +1,5 @@
 // Package gpukit runs ordinary Go functions over arrays, on every core of this
-// machine and on simulated GPUs.
+// machine, on NVIDIA GPUs and on simulated ones.
 //
 //	gpu := gpukit.MustOpen("parallel")
 //	lon, lat := gpukit.MeshGrid(gpukit.Linspace(99, 101, 1000), gpukit.Linspace(29, 31, 1000))
@@ -15,7 +15,8 @@
 // # Devices
 //
 // "cpu" runs on the caller's goroutine, "parallel" on as many as there are
-// processors, "auto" takes the best device there is. "sim:quadro-k2000" and its
+// processors, "auto" takes the best device there is. "cuda:0" is the first GPU, in
+// programs built with the tag cuda (see the README). "sim:quadro-k2000" and its
 // like, which Devices lists, execute PTX, the code of CUDA devices, as such a card
 // would, look for races and other faults of kernels, count, and predict how long
 // the card would have taken. Results do not depend on the device. Put and Empty

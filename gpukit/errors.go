@@ -12,7 +12,12 @@ import (
 type ShapeError struct {
 	Op     string // the function or method, e.g. "Reshape"
 	Detail string
+
+	device error // the *DeviceError that it is about, if the array's device failed
 }
+
+// Unwrap returns the *DeviceError if it was a device that failed, else nil.
+func (e *ShapeError) Unwrap() error { return e.device }
 
 // Error returns "gpukit.Op: detail", or "gpukit: detail" without an Op.
 func (e *ShapeError) Error() string {

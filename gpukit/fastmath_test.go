@@ -28,7 +28,7 @@ func fastFrom(x, y, out []float64) {
 func fastDot(x, y, out []float64) {
 	s := 0.0
 	for i := range x {
-		s += x[i] * y[i]
+		s += float64(x[i] * y[i])
 	}
 	out[0] = s
 }
@@ -74,10 +74,10 @@ func fastNorms(x, y, out []float64) {
 	a, b, m := 0.0, 0.0, 0.0
 	for i := 0; i < len(x); i += 2 {
 		a += x[i]
-		b += x[i] * x[i]
+		b += float64(x[i] * x[i])
 		m = max(m, x[i])
 	}
-	out[0] = a + 1024*b + 1048576*m
+	out[0] = a + float64(1024*b) + float64(1048576*m)
 }
 
 func fastRows(x [][]float64, out []float64) {
@@ -93,7 +93,7 @@ func fastRows(x [][]float64, out []float64) {
 func fastBeyond(x, y, out []float64) {
 	s := 0.0
 	for i := 0; i < len(x); i++ {
-		s += x[i] * y[int(x[i])]
+		s += float64(x[i] * y[int(x[i])])
 	}
 	out[0] = s
 }

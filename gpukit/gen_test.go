@@ -481,7 +481,7 @@ func (a *author) loop(header, label string) {
 	a.line("%s {", header)
 	a.fuel()
 	if name, _, ok := strings.Cut(strings.TrimPrefix(header, "for "), " :="); ok {
-		a.line("\t_ = %s", name)
+		a.line("\t%s = %s", strings.Repeat("_, ", strings.Count(name, ","))+"_", name)
 	}
 	a.line("\tif fuel == 33 {")
 	a.line("\t\tcontinue %s", label)
@@ -493,7 +493,7 @@ func (a *author) loop(header, label string) {
 }
 
 func (a *author) stmt() {
-	k := a.IntN(26)
+	k := a.IntN(28)
 	if a.depth > 4 && k >= 8 {
 		k = a.IntN(8)
 	}
@@ -557,6 +557,19 @@ func (a *author) stmt() {
 		a.vars = append(a.vars, variable{i, "int"})
 		a.loop(fmt.Sprintf("for %s := 0; %s < %d; %s++", i, i, 1+a.IntN(9), i), "L"+i)
 		a.vars = a.vars[:len(a.vars)-1]
+	case 26: // the bound is a variable, which the body may change
+		if v := a.target(); v.typ != "bool" && !isFloat(v.typ) {
+			i := a.fresh()
+			a.vars = append(a.vars, variable{i, v.typ})
+			a.loop(fmt.Sprintf("for %s := %s(%d); %s %s %s; %s %s %d", i, v.typ, a.IntN(4), i, a.pick("<", "<=", "!="), v.name, i, a.pick("+=", "+=", "-="), 1+a.IntN(3)), "L"+i)
+			a.vars = a.vars[:len(a.vars)-1]
+		}
+	case 27: // two counters that meet
+		i, j, t := a.fresh(), a.fresh(), a.integer()
+		header := fmt.Sprintf("for %s, %s := %s(0), (%s & 15); %s < %s; %s, %s = %s+1, %s-%d", i, j, t, a.expr(t, 1), i, j, i, j, i, j, a.IntN(2))
+		a.vars = append(a.vars, variable{i, t}, variable{j, t})
+		a.loop(header, "L"+i)
+		a.vars = a.vars[:len(a.vars)-2]
 	case 13:
 		a.loop("for "+a.variable("bool"), "L"+a.fresh())
 	case 14:

@@ -67,6 +67,9 @@ func openGPU(name, source string, d driver.Driver, i int) (*gpu, error) {
 		dev.Close()
 		return nil, err
 	}
+	if !g.info.Simulated {
+		g.pool.share(g.info.UUID + g.info.PCI)
+	}
 	whenOpened(g)
 	return g, nil
 }
@@ -385,7 +388,10 @@ func (g *gpu) roomFor(f func() error) error {
 		if e := g.pool.reclaim(); e != nil {
 			return e
 		}
-		err = f()
+		if err = f(); errors.Is(err, driver.OutOfMemory) {
+			g.pool.reclaimOthers()
+			err = f()
+		}
 	}
 	return err
 }

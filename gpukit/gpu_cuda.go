@@ -5,6 +5,7 @@ package gpukit
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -46,6 +47,9 @@ func openCUDA(name string) (*gpu, error) {
 		}
 		if n := len(infos); n == 2 {
 			there = "there are cuda:0 and cuda:1"
+		}
+		if v, set := os.LookupEnv("CUDA_VISIBLE_DEVICES"); set {
+			there += fmt.Sprintf("; CUDA_VISIBLE_DEVICES=%q, in the environment of this program, says which cards it sees", v)
 		}
 		return nil, errors.New(there)
 	}

@@ -131,6 +131,24 @@ func TestTrouble(t *testing.T) {
 		defer k.Close()
 		same(t, "quadro", Must(k.Vectorize(add1, 1.0)).Item(), 2.0)
 	})
+	trouble(t, "two openings share a memory", []string{"GPUNOTES_MOCK_MEMORY=300000000"}, func(t *testing.T) {
+		first := MustOpen("cuda:0")
+		Must(first.Put(FromSlice(make([]float64, 20e6)))).Free() // kept for the next of its size
+		second := MustOpen("cuda:0")
+		Must(second.Put(FromSlice(make([]float64, 20e6)))).Free()
+		for range 6 { // as a cell that is run again and again
+			Must(MustOpen("cuda:0").Put(FromSlice(make([]float64, 10e6))))
+		}
+		same(t, "the first", Must(first.Vectorize(add1, []float64{1})).At(0), 2.0)
+	})
+	trouble(t, "a device that fails as an argument is read", []string{"GPUNOTES_MOCK_FAIL=cuMemcpyDtoHAsync_v2:1=700"}, func(t *testing.T) {
+		d := MustOpen("cuda:0")
+		_, err := d.Vectorize(add1, Must(d.Put([]float64{1, 2, 3})))
+		if !errors.As(err, new(*DeviceError)) {
+			t.Errorf("%T: %v", err, err)
+		}
+		says(t, err, "cuda:0", "close it and open it again")
+	})
 	trouble(t, "out of memory", []string{"GPUNOTES_MOCK_MEMORY=200000000"}, func(t *testing.T) {
 		d := MustOpen("cuda:0")
 		x := Must(d.Put(FromSlice(make([]float64, 1e6))))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"runtime"
+	"slices"
 	"sync"
 	"weak"
 
@@ -19,8 +20,9 @@ import (
 // in stream 0, or after what was begun there.
 type pool struct {
 	dev   driver.Device
-	exact bool // ask for what is needed, so that the device notices what lies behind
-	limit int  // keep no more than this, if not 0; of a device that is done when a call returns
+	card  string // which it is, if there may be other openings of it
+	exact bool   // ask for what is needed, so that the device notices what lies behind
+	limit int    // keep no more than this, if not 0; of a device that is done when a call returns
 
 	mu     sync.Mutex
 	closed bool
@@ -126,6 +128,51 @@ func (p *pool) reclaim() error {
 	return nil
 }
 
+// A card that is opened more than once has one memory, from which each opening
+// takes: the pools by card. They stay when an opening is forgotten without Close, so
+// that what nobody holds any more can be had.
+var pools struct {
+	sync.Mutex
+	of map[string][]*pool
+}
+
+// share makes the pool one of a card's; a simulated card has no other.
+func (p *pool) share(card string) {
+	if p.card = card; card == "" {
+		return
+	}
+	pools.Lock()
+	defer pools.Unlock()
+	if pools.of == nil {
+		pools.of = map[string][]*pool{}
+	}
+	pools.of[card] = append(pools.of[card], p)
+}
+
+// reclaimOthers gives back what the other openings of the card do not use. That they
+// fail is their users' error, not this one's.
+func (p *pool) reclaimOthers() {
+	pools.Lock()
+	others := slices.Clone(pools.of[p.card])
+	pools.Unlock()
+	for _, q := range others {
+		if q != p && q.reclaim() == nil {
+			q.dev.MemInfo() // to answer it has to be free, not only freed in order of a stream
+		}
+	}
+}
+
+// leave ends the sharing.
+func (p *pool) leave() {
+	pools.Lock()
+	defer pools.Unlock()
+	if list := slices.DeleteFunc(pools.of[p.card], func(q *pool) bool { return q == p }); len(list) > 0 {
+		pools.of[p.card] = list
+	} else {
+		delete(pools.of, p.card)
+	}
+}
+
 func (p *pool) empty() {
 	for _, list := range p.free {
 		for _, ptr := range list {
@@ -137,6 +184,7 @@ func (p *pool) empty() {
 
 // close gives everything back, held or not: arrays cannot be used any more.
 func (p *pool) close() {
+	p.leave()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.empty()
@@ -181,6 +229,12 @@ func (g *gpu) memory(t DType, n int) (*deviceMemory, error) {
 	return m, nil
 }
 
+// broken is what reading or writing an array panics with where its card cannot.
+func (g *gpu) broken(op string, err error) *ShapeError {
+	err = g.fault(op, err)
+	return &ShapeError{Detail: err.Error(), device: err}
+}
+
 func (m *deviceMemory) dtype() DType { return m.t }
 func (m *deviceMemory) len() int     { return m.n }
 
@@ -195,7 +249,7 @@ func (m *deviceMemory) load(k int, hidden bool) ir.Bits {
 	x := b[:m.t.Size()]
 	defer m.gpu.lock()()
 	if err := m.gpu.copyOut(x, m.at(k), hidden); err != nil {
-		panic(&ShapeError{Detail: m.gpu.fault("At", err).Error()})
+		panic(m.gpu.broken("At", err))
 	}
 	return decode(m.t, x)
 }
@@ -205,7 +259,7 @@ func (m *deviceMemory) setBits(k int, b ir.Bits) {
 	binary.LittleEndian.PutUint64(x[:], b)
 	defer m.gpu.lock()()
 	if err := m.gpu.copyIn(m.at(k), x[:m.t.Size()], false); err != nil {
-		panic(&ShapeError{Detail: m.gpu.fault("Set", err).Error()})
+		panic(m.gpu.broken("Set", err))
 	}
 }
 
@@ -262,7 +316,7 @@ func (m *deviceMemory) download(a *Array) *Array {
 	defer m.gpu.lock()()
 	err := m.gpu.moveOut(out.len()*size, m.at(lo), func(b []byte, off int) { unpack(sliceBehind(out), off/size, b) })
 	if err != nil {
-		panic(&ShapeError{Detail: m.gpu.fault("Host", err).Error()})
+		panic(m.gpu.broken("Host", err))
 	}
 	return &Array{out, a.offset - lo, a.shape, a.strides}
 }

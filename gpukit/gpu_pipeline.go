@@ -193,6 +193,13 @@ func cut(g *gpu, c *call, ls []*gpuLaunch) *pipeline {
 		for k := range flow.need[1:] {
 			flow.need[k+1] = max(flow.need[k+1], flow.need[k])
 		}
+		for _, b := range group.members { // what is copied back as a whole must be there as a whole
+			if b.written {
+				lo, n := spanOf(b.array)
+				last := &flow.need[len(flow.need)-1]
+				*last = max(*last, l.homes[b].shift+(lo+n)*b.array.DType().Size())
+			}
+		}
 		gain += flow.need[len(flow.need)-1] - flow.need[0]
 		p.in = append(p.in, flow)
 	}

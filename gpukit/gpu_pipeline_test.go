@@ -620,3 +620,37 @@ func TestMemoryInUseByEarlierCalls(t *testing.T) {
 		out.Free()
 	}
 }
+
+func everySecond(x, y []int32) {
+	for i := 0; i < len(x); i += 2 {
+		y[i] = x[i] + 7
+	}
+}
+
+// What a call leaves alone in an array that it gets is there afterwards, whatever
+// parts the call was done in and however the arrays lie.
+func TestPartsKeepTheRest(t *testing.T) {
+	smallParts(t, 64, 400, 128)
+	_, d := openLagging(t)
+	const n = 300
+	for _, x := range []*Array{Arange(4*n).As(Int32).Reshape(4, n).T(), Arange(4*n).As(Int32).Reshape(n, 4)} {
+		for _, y := range []*Array{Full(1, n, 4).As(Int32), Full(1, 4, n).As(Int32).T(), Full(1, n, 4).As(Int32).Slice(0, n-1, -n-1, -1), Full(1, n, 4).As(Int32).Slice(1, 3, -5, -1)} {
+			for _, d := range []*Device{d, d.With(OneWorkerPerSlice())} {
+				if _, err := d.GUVectorize(everySecond, "(n)->(n)", x, Out(y)); err != nil {
+					t.Fatal(err)
+				}
+				for i := range n {
+					for j := range 4 {
+						want := 1.0
+						if j%2 == 0 {
+							want = x.At(i, j) + 7
+						}
+						if got := y.At(i, j); got != want {
+							t.Fatalf("element (%d, %d) is %v, want %v", i, j, got, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}

@@ -797,3 +797,21 @@ func TestOneWorkerInstructions(t *testing.T) {
 		t.Errorf("%.2f warp instructions per product", n)
 	}
 }
+
+func signAnd(x float64) (bool, float64) { return x < 0, x + 1 }
+
+// Results of two types on a card lie apart, and so do arguments of other types.
+func TestResultsOfTwoTypes(t *testing.T) {
+	eachKind(t, func(t *testing.T, d *Device) {
+		b, f := Must(d.Empty(Bool, 1000)), Must(d.Empty(Float64, 1000))
+		if _, _, err := d.Vectorize2(signAnd, Arange(1000), Out(b, f)); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "element 999", f.At(999), 1000.0)
+		if _, _, err := d.Vectorize2(func2, Arange(1000), Out(f, f)); err == nil {
+			t.Error("one array for two results")
+		}
+	})
+}
+
+func func2(x float64) (float64, float64) { return x, x }

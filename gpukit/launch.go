@@ -63,6 +63,7 @@ func (d *Device) launched(op string, kernel any, grid Grid, block Block, args []
 				return nil, c.refuseArg(i+1, p.Name, "give the parameter as many [] as the array has dimensions", "the array has shape %s, the parameter is a slice of rank %d", shape.Format(b.array.shape), p.Rank)
 			}
 			b.loop, b.core, b.strides = make([]int, 6), b.array.shape, b.array.strides
+			b.settle()
 			b.read = p.Read
 			if p.Written {
 				if err := c.writable(i, p, &b, x); err != nil {

@@ -51,7 +51,11 @@ func (l PlanLoop) String() string {
 	case l.InOrder != "":
 		return fmt.Sprintf("at %s: serial: a %s, kept in order", l.Pos, l.InOrder)
 	}
-	s := fmt.Sprintf("at %s: serial: %s", l.Pos, l.Why)
+	why := l.Why
+	if why == "" { // it was taken, and this call has nothing for it to do
+		why = "no iteration in this call"
+	}
+	s := fmt.Sprintf("at %s: serial: %s", l.Pos, why)
 	if len(l.Ends) > 0 {
 		s += " (" + strings.Join(l.Ends, " and ") + ")"
 	}
@@ -153,6 +157,9 @@ func (c *call) asNumbers(s *stage) string {
 		if q.Kind != ir.Scalar || x.Param == ir.None && !broadcast(x) || slices.Contains(names, q.Name) {
 			return ""
 		}
+		if x.Param != ir.None && !uniformOperand(&c.plain.In[x.Param], c.plain.Shape) { // it would broadcast along other dimensions
+			return ""
+		}
 		t := k.f.Types[q.Value]
 		if last := len(args) - 1; i > 0 && k.f.Types[k.f.Params[i-1].Value] == t {
 			args[last] = strings.TrimSuffix(args[last], " "+DType(t).String())
@@ -226,8 +233,11 @@ func goText(f *ir.Func) (string, bool) {
 			return "", false
 		}
 		if uses[v] > 1 && in.Op != ir.OpConst {
-			locals++
-			name := fmt.Sprintf("t%d", locals)
+			name := ""
+			for name == "" || slices.ContainsFunc(f.Params, func(q ir.Param) bool { return q.Name == name }) {
+				locals++
+				name = fmt.Sprintf("t%d", locals)
+			}
 			fmt.Fprintf(&b, "\t%s := %s\n", name, bare(x))
 			x = name
 		}
@@ -256,10 +266,44 @@ func bare(x string) string {
 	return x[1 : len(x)-1]
 }
 
+// steppedAlone reports whether the outermost loop of the stage does no more with the
+// arrays that it steps through than take its own part of each, and nothing else with
+// its counter or their lengths: then the loop can be left out of the function.
+func (s *stage) steppedAlone(c *call) bool {
+	k := s.kernel
+	stepped := func(m ir.Mem) bool {
+		return slices.ContainsFunc(s.of.steps[0], func(x ir.Step) bool { return x.Mem == m })
+	}
+	for m := range k.f.Mems {
+		if k.f.Mems[m].Space == ir.Global && stepped(ir.Mem(m)) {
+			return false
+		}
+	}
+	own := func(x *ir.Lifted) bool {
+		if x.Param != ir.None || !stepped(x.Mem) {
+			return true
+		}
+		_, walks := c.at(k.given, x.At, &parameterValues{l: c.plain}, len(s.space))
+		return walks[len(c.loop)] == c.plain.mems[x.Mem].strides[0]
+	}
+	for i, q := range k.f.Params {
+		if q.Kind == ir.Iteration && q.Dim == 0 || (q.Kind == ir.Shape || q.Kind == ir.Stride || q.Kind == ir.Offset) && stepped(q.Mem) {
+			return false
+		}
+		if i < len(k.lifted.Params) && !own(&k.lifted.Params[i]) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(k.lifted.Results, func(x ir.Lifted) bool { return !own(&x) })
+}
+
 // asSlices writes the call with a layout in which the outermost loop of the stage is
 // a loop dimension, and says what changes in the function.
 func (c *call) asSlices(s *stage) string {
 	if c.layout == nil || len(c.loop) > 0 || len(s.of.steps) == 0 {
+		return ""
+	}
+	if !s.steppedAlone(c) {
 		return ""
 	}
 	// The dimension that the loop goes through, in all arrays.

@@ -555,6 +555,10 @@ func (c *call) failed(d *Device, worker int, why error) error {
 	if c.fn.source.Meets || c.fn.source.Atomics {
 		return e
 	}
+	if slices.ContainsFunc(c.args, func(b bound) bool { return b.copied }) { // what the worker read may be overwritten
+		e.Args = nil
+		return e
+	}
 	s := &sample{call: c, launch: l.Launch}
 	x, _ := s.evaluate(worker, time.Now().Add(rerunTime))
 	var found, known *ir.FaultError

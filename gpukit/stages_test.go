@@ -617,3 +617,155 @@ func TestSizesDecide(t *testing.T) {
 		}
 	})
 }
+
+// Loops whose bound moves, compared with native Go: the value at the head of an
+// iteration counts.
+
+func reversed(a, out []int) {
+	for i := range a {
+		out[i] = a[i]
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+}
+
+func shrinking(k int64) int64 {
+	n, c := k, int64(0)
+	for i := int64(0); i < n; i++ {
+		if k%7 == 3 || i%5 == 4 {
+			n--
+		}
+		c += n
+	}
+	return c
+}
+
+func untilSmall(a, out []int) {
+	n := len(a)
+	for i := 0; i < n; i++ {
+		if a[i]%3 == 0 {
+			n--
+		}
+		out[i] = a[i] + n
+	}
+}
+
+func meeting(lo, hi int64) int64 {
+	c := int64(0)
+	for lo < hi {
+		c += lo * hi % 11
+		lo++
+		if c%2 == 0 {
+			hi--
+		}
+	}
+	return c
+}
+
+func TestMovingBounds(t *testing.T) {
+	a := make([]int, 37)
+	for i := range a {
+		a[i] = i * i % 23
+	}
+	eachEngine(t, func(t *testing.T, d *Device) {
+		for _, d := range []*Device{d, d.With(OneWorkerPerSlice())} {
+			for name, f := range map[string]func(a, out []int){"reversed": reversed, "untilSmall": untilSmall} {
+				want := make([]int, len(a))
+				f(a, want)
+				fn := any(reversed)
+				if name == "untilSmall" {
+					fn = untilSmall
+				}
+				got, err := d.GUVectorize(fn, "(n)->(n)", a)
+				if err != nil {
+					t.Fatal(name, err)
+				}
+				for i := range want {
+					if got.At(i) != float64(want[i]) {
+						t.Fatalf("%s: element %d is %v, want %d", name, i, got.At(i), want[i])
+					}
+				}
+			}
+			s := Must(d.Vectorize(shrinking, Arange(100).As(Int64)))
+			m := Must(d.Vectorize(meeting, Arange(100).As(Int64), Arange(100).Slice(0, 99, -101, -1).As(Int64)))
+			for i := range 100 {
+				same(t, fmt.Sprint("shrinking ", i), s.At(i), float64(shrinking(int64(i))))
+				same(t, fmt.Sprint("meeting ", i), m.At(i), float64(meeting(int64(i), int64(99-i))))
+			}
+		}
+	})
+}
+
+func diagonalOf(a [][]float64, out []float64) {
+	for s := range a {
+		for i := s; i <= s; i++ {
+			out[s] = a[i][s-i]
+		}
+	}
+}
+
+// The stride of a dimension of one element, which means nothing, is the same to all
+// that compute with it.
+func TestOneElementDimensions(t *testing.T) {
+	x := Arange(900)
+	column := func(a *Array) *Array { return a.Slice(1, 0, 1, 1) }
+	args := []*Array{column(x.Slice(0, 0, 3, 1).Reshape(1, 3)), column(x.Reshape(300, 3)), x.Reshape(900, 1).Slice(1, 0, 1, 7), x.Reshape(900, 1).Slice(1, 0, -2, -1), x.Reshape(900, 1)}
+	stored := func(a *Array) *Array { return FromFlat(append([]float64{}, a.Float64s()...), a.Shape()...) }
+	for _, a := range args[:] {
+		args = append(args, stored(a).Slice(1, 0, 1, 5))
+	}
+	eachEngine(t, func(t *testing.T, d *Device) {
+		for k, a := range args {
+			got, err := d.GUVectorize(diagonalOf, "(m,n)->(m)", a)
+			if err != nil {
+				t.Fatal(k, err)
+			}
+			for i := range a.Shape()[0] {
+				if got.At(i) != a.At(i, 0) {
+					t.Fatalf("argument %d: element %d is %v, want %v", k, i, got.At(i), a.At(i, 0))
+				}
+			}
+		}
+	})
+}
+
+func axpyEach(s float64, x, y, out []float64) {
+	for i := range x {
+		out[i] = float64(s*x[i]) + y[i]
+	}
+}
+
+func lessFirst(a, out []float64) {
+	for i := range a {
+		out[i] = math.Floor(a[i]) - a[0]
+	}
+}
+
+func plusPlace(x, out []float64) {
+	for i := range x {
+		out[i] = x[i] + float64(i)
+	}
+}
+
+// What Explain says to write instead does the same, or it says nothing.
+func TestInsteadIsTheSame(t *testing.T) {
+	d := MustOpen("cpu").With(OneWorkerPerSlice())
+	plan := func(fn any, layout string, args ...any) string {
+		t.Helper()
+		p, err := d.ExplainGU(fn, layout, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Instead
+	}
+	for what, text := range map[string]string{
+		"a number of each worker": plan(axpyEach, "(),(n),(n)->(n)", Arange(5), Arange(5), Arange(5)),
+		"another element":         plan(lessFirst, "(n)->(n)", Arange(2000)),
+		"the place":               plan(plusPlace, "(n)->(n)", Arange(2000)),
+	} {
+		if text != "" {
+			t.Errorf("%s: %s", what, text)
+		}
+	}
+}

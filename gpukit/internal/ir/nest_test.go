@@ -517,12 +517,16 @@ func (c *nCase) interpreted() string {
 		r := newRunner(c, a)
 		fails := r.original()
 		cells := slices.Clone(a.data)
-		failed := false
+		failed, endless := false, false
 		for w := range a.workers() {
-			failed = newRun(c.n, a, w, cells).run() || failed
+			r := newRun(c.n, a, w, cells)
+			failed, endless = r.run(), r.runaway
 			if failed {
 				break
 			}
+		}
+		if endless { // longer than the interpreter goes; Optimize may have dropped a loop without effect
+			continue
 		}
 		if failed != fails {
 			return fmt.Sprintf("set %d: the interpreter fails %v, the evaluator %v", set, failed, fails)

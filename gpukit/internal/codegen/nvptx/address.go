@@ -284,10 +284,7 @@ func (a *addresser) steps(loop *ir.Instr, j int, inside map[ir.Value]bool) (poly
 
 func (a *addresser) loop(in *ir.Instr) {
 	f := &loopFrame{pre: &ir.Region{}, known: map[string]ir.Value{}}
-	inside := defines(in.Regions[0])
-	for _, v := range in.Carried {
-		inside[v] = true
-	}
+	inside := changing(in)
 	for j, v := range in.Args {
 		s, ok := a.steps(in, j, inside)
 		f.first, f.step, f.stepped = append(f.first, a.poly(a.vals[v])), append(f.step, s), append(f.stepped, ok)

@@ -24,10 +24,14 @@ var (
 	negated  = map[ir.Op]ir.Op{ir.OpLt: ir.OpGe, ir.OpLe: ir.OpGt, ir.OpGt: ir.OpLe, ir.OpGe: ir.OpLt, ir.OpEq: ir.OpNe, ir.OpNe: ir.OpEq}
 )
 
-// defines reports whether a value is defined inside r.
-func defines(r *ir.Region) map[ir.Value]bool {
+// changing are the values that an iteration of a loop may find or make anew: those
+// defined in it, and those that it carries.
+func changing(loop *ir.Instr) map[ir.Value]bool {
 	in := map[ir.Value]bool{}
-	ir.Walk(r, func(x *ir.Instr) {
+	for _, v := range loop.Carried {
+		in[v] = true
+	}
+	ir.Walk(loop.Regions[0], func(x *ir.Instr) {
 		for _, v := range x.Results {
 			in[v] = true
 		}
@@ -45,7 +49,7 @@ func counted(f *ir.Func, def []*ir.Instr, loop *ir.Instr) (c counter, ok bool) {
 	if last.Op != ir.OpYield {
 		return c, false
 	}
-	inside := defines(body)
+	inside := changing(loop)
 	constant := func(v ir.Value) bool { return def[v] != nil && def[v].Op == ir.OpConst }
 	for i := range body.Instrs {
 		in := &body.Instrs[i]
@@ -190,10 +194,7 @@ func unroll(f *ir.Func, blocks bool) *ir.Func {
 // work is the number of instructions of an iteration, without what counts and
 // computes indices, or checks those that stay the same.
 func (c *copier) work(loop *ir.Instr) (n int) {
-	inside := defines(loop.Regions[0])
-	for _, v := range loop.Carried {
-		inside[v] = true
-	}
+	inside := changing(loop)
 	ir.Walk(loop.Regions[0], func(x *ir.Instr) {
 		switch {
 		case x.Op == ir.OpBounds && !inside[x.Args[0]]:
@@ -208,10 +209,7 @@ func (c *copier) work(loop *ir.Instr) (n int) {
 
 // checksSame reports whether every iteration makes some check of the same values.
 func (c *copier) checksSame(loop *ir.Instr) bool {
-	inside := defines(loop.Regions[0])
-	for _, v := range loop.Carried {
-		inside[v] = true
-	}
+	inside := changing(loop)
 	return slices.ContainsFunc(loop.Regions[0].Instrs, func(x ir.Instr) bool {
 		return (x.Op == ir.OpBounds || x.Op == ir.OpSliceBounds) && !slices.ContainsFunc(x.Args, func(v ir.Value) bool { return inside[v] && (c.def[v] == nil || c.def[v].Op != ir.OpConst) })
 	})
