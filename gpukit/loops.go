@@ -274,11 +274,6 @@ func (s *stage) steppedAlone(c *call) bool {
 	stepped := func(m ir.Mem) bool {
 		return slices.ContainsFunc(s.of.steps[0], func(x ir.Step) bool { return x.Mem == m })
 	}
-	for m := range k.f.Mems {
-		if k.f.Mems[m].Space == ir.Global && stepped(ir.Mem(m)) {
-			return false
-		}
-	}
 	own := func(x *ir.Lifted) bool {
 		if x.Param != ir.None || !stepped(x.Mem) {
 			return true
@@ -287,10 +282,15 @@ func (s *stage) steppedAlone(c *call) bool {
 		return walks[len(c.loop)] == c.plain.mems[x.Mem].strides[0]
 	}
 	for i, q := range k.f.Params {
-		if q.Kind == ir.Iteration && q.Dim == 0 || (q.Kind == ir.Shape || q.Kind == ir.Stride || q.Kind == ir.Offset) && stepped(q.Mem) {
+		x := &k.lifted.Params[i]
+		if !own(x) {
 			return false
 		}
-		if i < len(k.lifted.Params) && !own(&k.lifted.Params[i]) {
+		other := q.Kind == ir.Iteration && q.Dim == 0
+		if x.Param != ir.None && stepped(q.Mem) { // the function's own: not where an access is, but a number
+			other = other || q.Kind == ir.Offset || q.Kind == ir.Shape && q.Dim == 0
+		}
+		if other && uses(k.f, q.Value) {
 			return false
 		}
 	}

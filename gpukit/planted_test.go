@@ -56,6 +56,9 @@ var faults = []planted{
 	{"the right side of && runs in any case", "internal/frontend/expr.go", "case token.QUO, token.REM:\n\t\t\t\tif x.IsInt() && y == nil {\n\t\t\t\t\tok = false", "case token.QUO, token.REM:\n\t\t\t\tif x.IsInt() && y == nil {\n\t\t\t\t\tok = true"},
 	{"an array is equal if its last element is", "internal/frontend/expr.go", "v = l.b.Op(ir.OpAnd, v, w)", "v = w"},
 
+	{"a bound that a loop carries counts as the same in all iterations", "internal/codegen/nvptx/loops.go", "for _, v := range loop.Carried {\n\t\tin[v] = true\n\t}\n\tir.Walk(loop", "ir.Walk(loop"},
+	{"the stride of a dimension of one element is another to the host", "call.go", "if b.core[d] != 1 {", "if true {"},
+
 	// Masks and lanes.
 	{"lanes that leave a loop early are not taken out of the frame around it", "internal/cpu/machine.go", "m.gone[k.id] = append(m.gone[k.id], idx...)", "m.gone[k.id] = append(m.gone[k.id], idx[:len(idx)-1]...)"},
 	{"the value of a break goes to the wrong lanes", "internal/cpu/machine.go", "b.scatter(dst.slot, src.slot, idx)", "b.copy(dst.slot, src.slot, n)"},

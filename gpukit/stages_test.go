@@ -742,6 +742,27 @@ func lessFirst(a, out []float64) {
 	}
 }
 
+func rowsLessCorner(a, out [][]float64) {
+	m := a[0][0]
+	for i := range out {
+		s := 0.0
+		for j := range out[i] {
+			s += a[i][j]
+			out[i][j] = s - m
+		}
+	}
+}
+
+func rowsByLength(a [][]float64, out []float64) {
+	for i := range out {
+		s := float64(len(a))
+		for j := range a[i] {
+			s += a[i][j]
+		}
+		out[i] = s
+	}
+}
+
 func plusPlace(x, out []float64) {
 	for i := range x {
 		out[i] = x[i] + float64(i)
@@ -762,6 +783,8 @@ func TestInsteadIsTheSame(t *testing.T) {
 	for what, text := range map[string]string{
 		"a number of each worker": plan(axpyEach, "(),(n),(n)->(n)", Arange(5), Arange(5), Arange(5)),
 		"another element":         plan(lessFirst, "(n)->(n)", Arange(2000)),
+		"a corner":                plan(rowsLessCorner, "(m,n)->(m,n)", Arange(6000).Reshape(2000, 3)),
+		"a length":                plan(rowsByLength, "(m,n)->(m)", Arange(6000).Reshape(2000, 3)),
 		"the place":               plan(plusPlace, "(n)->(n)", Arange(2000)),
 	} {
 		if text != "" {
