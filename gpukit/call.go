@@ -226,7 +226,7 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 			o.array.shape, o.array.strides = plan.OutShapes[i], shape.Contiguous(plan.OutShapes[i])
 		}
 		o.walk(plan.Out[i])
-		if given != nil && shape.SelfOverlaps(concat(c.loop, plan.Out[i].CoreShape), concat(o.loop, plan.Out[i].CoreStrides)) {
+		if given != nil && shape.SelfOverlaps(slices.Concat(c.loop, plan.Out[i].CoreShape), slices.Concat(o.loop, plan.Out[i].CoreStrides)) {
 			return nil, c.refuse("pass an array with one place for each element of the result", "Out array %d (shape %s, strides %v) would be written more than once in the same place", i+1, shape.Format(o.array.shape), o.array.strides)
 		}
 	}
@@ -285,8 +285,6 @@ func (c *call) conflict(l *shape.Layout, in []shape.Operand) string {
 	return fmt.Sprintf("; arguments %d (%s) and %d (%s) have sizes %d and %d in loop dimension %d from the end, which must be equal or 1",
 		x.First+1, ps[x.First].Name, x.Second+1, ps[x.Second].Name, x.FirstSize, x.SecondSize, x.FromEnd)
 }
-
-func concat(a, b []int) []int { return append(append([]int{}, a...), b...) }
 
 func (b *bound) walk(p shape.PlannedOperand) {
 	b.loop, b.core, b.strides = p.LoopStrides, p.CoreShape, p.CoreStrides

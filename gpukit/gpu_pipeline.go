@@ -108,7 +108,7 @@ func (s *share) view(b *bound, u access) *Array {
 		a.offset += i * u.strides[d]
 	}
 	if u.indexed {
-		a.shape, a.strides = concat(s.dims, b.core), concat(u.strides, b.strides)
+		a.shape, a.strides = slices.Concat(s.dims, b.core), slices.Concat(u.strides, b.strides)
 	}
 	return a
 }

@@ -309,7 +309,7 @@ func (c *call) asSlices(s *stage) string {
 	// The dimension that the loop goes through, in all arrays.
 	name, steps := -1, s.of.steps[0]
 	l := c.layout
-	cores := concat2(l.In, l.Out)
+	cores := slices.Concat(l.In, l.Out)
 	var operands []*bound
 	for i := range l.In {
 		operands = append(operands, &c.args[i])
@@ -348,7 +348,7 @@ func (c *call) asSlices(s *stage) string {
 			moved.Out = append(moved.Out, core)
 		}
 	}
-	if name < 0 || slices.ContainsFunc(concat2(moved.In, moved.Out), func(core []int) bool { return slices.Contains(core, name) }) {
+	if name < 0 || slices.ContainsFunc(slices.Concat(moved.In, moved.Out), func(core []int) bool { return slices.Contains(core, name) }) {
 		return ""
 	}
 	args := []string{c.fn.name, fmt.Sprintf("%q", moved.String())}
@@ -358,5 +358,3 @@ func (c *call) asSlices(s *stage) string {
 	return fmt.Sprintf("// in %s leave out the loop at %v, and give %s\ngpu.GUVectorize(%s)",
 		c.fn.name, s.of.loops[0], strings.Join(fewer, ", "), strings.Join(args, ", "))
 }
-
-func concat2(a, b [][]int) [][]int { return append(slices.Clone(a), b...) }

@@ -76,7 +76,6 @@ func Roofline(roofs []Roof, works ...Work) *Figure {
 	p.Y.Max = hiY * 3 // room for names
 	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, ticks
 	p.X.Label.Text, p.Y.Label.Text = "operations / byte", "operations / s"
-	r.x, r.y = [2]float64{p.X.Min, p.X.Max}, [2]float64{p.Y.Min, p.Y.Max}
 	f.content = r
 	p.Add(r)
 	return f
@@ -88,7 +87,6 @@ func (r Roof) at(intensity float64) float64 { return math.Min(r.FLOPS, r.Bandwid
 type roofline struct {
 	roofs []Roof
 	works []Work
-	x, y  [2]float64
 	f     *Figure
 }
 
@@ -118,7 +116,8 @@ func (r *roofline) colorOf(k int) color.NRGBA {
 
 // DataRange is whole decades, but for the top.
 func (r *roofline) DataRange() (xmin, xmax, ymin, ymax float64) {
-	return r.x[0], r.x[1], r.y[0], r.y[1]
+	x, y := &r.f.plot.X, &r.f.plot.Y
+	return x.Min, x.Max, y.Min, y.Max
 }
 
 // Plot draws the roofs, then the points.

@@ -70,16 +70,17 @@ func Timeline(t *trace.Trace) *Figure {
 type lane struct {
 	kind  trace.Kind
 	name  string
-	words string // in a sentence, of several
+	one   string // in a sentence
+	words string // of several
 	color color.NRGBA
 }
 
 var lanes = []lane{
-	{trace.HtoD, "copies in", "copies to the device", distinct[5]},
-	{trace.Launch, "kernels", "launches", distinct[4]},
-	{trace.DtoH, "copies out", "copies back", distinct[0]},
-	{trace.DtoD, "copies within", "copies within the device", distinct[2]},
-	{trace.Memset, "fills", "fills", distinct[6]},
+	{trace.HtoD, "copies in", "copy to the device", "copies to the device", distinct[5]},
+	{trace.Launch, "kernels", "launch", "launches", distinct[4]},
+	{trace.DtoH, "copies out", "copy back", "copies back", distinct[0]},
+	{trace.DtoD, "copies within", "copy within the device", "copies within the device", distinct[2]},
+	{trace.Memset, "fills", "fill", "fills", distinct[6]},
 }
 
 type timeline struct {
@@ -163,7 +164,7 @@ func (l *timeline) alt(*Figure) string {
 		}
 		words := lane.words
 		if n == 1 {
-			words = map[trace.Kind]string{trace.HtoD: "copy to the device", trace.Launch: "launch", trace.DtoH: "copy back", trace.DtoD: "copy within the device", trace.Memset: "fill"}[lane.kind]
+			words = lane.one
 		}
 		parts = append(parts, fmt.Sprintf("%d %s, %s", n, words, spell(sum)))
 	}

@@ -147,24 +147,19 @@ type Trace struct {
 // t.Time(trace.Launch): 0 of a nil trace and where there are none. Records that
 // overlap in time count each.
 func (t *Trace) Time(k Kind) time.Duration {
-	var sum time.Duration
-	if t != nil {
-		for _, r := range t.Records {
-			if r.Kind == k {
-				sum += r.Duration
-			}
-		}
-	}
-	return sum
+	return time.Duration(t.sum(k, func(r *Record) int64 { return int64(r.Duration) }))
 }
 
 // Bytes adds up the sizes of all records of a kind, as Time does the durations.
 func (t *Trace) Bytes(k Kind) int64 {
-	var sum int64
+	return t.sum(k, func(r *Record) int64 { return r.Size })
+}
+
+func (t *Trace) sum(k Kind, of func(*Record) int64) (sum int64) {
 	if t != nil {
-		for _, r := range t.Records {
-			if r.Kind == k {
-				sum += r.Size
+		for i := range t.Records {
+			if r := &t.Records[i]; r.Kind == k {
+				sum += of(r)
 			}
 		}
 	}

@@ -94,13 +94,8 @@ func gufunc(name string, loops, factor int, counts []int) *assembler {
 	a := &assembler{name: name}
 	// The order of the thread's parameters: sizes stand around the arrays, so that
 	// which loop each one bounds is said by counts, innermost last.
-	var sizes []array
-	sizes = append(sizes, a.array(1))
-	mult, disc := a.array(factor+1), a.array(loops+1)
-	for len(sizes) < loops {
-		sizes = append(sizes, a.array(1))
-	}
-	out := a.array(loops + 1)
+	x := a.layout(loops, factor)
+	sizes, mult, disc, out := x.sizes, x.mult, x.disc, x.out
 
 	i := a.thread("x")
 	least := a.word(sizes[0].size(0))
@@ -191,10 +186,7 @@ func (a *assembler) nest(bound, pointers []string, strides [][]string, loops int
 // elementwise is what numba's vectorize makes: a thread per element.
 func elementwise(name string, inputs int, body func(a *assembler, in []string) string) *assembler {
 	a := &assembler{name: name}
-	var arrays []array
-	for range inputs + 1 {
-		arrays = append(arrays, a.array(1))
-	}
+	arrays := a.records(inputs + 1)
 	i := a.thread("x")
 	leave, p := a.label(), a.pred()
 	a.say("setp.ge.s64 %s, %s, %s;", p, i, a.word(arrays[inputs].size(0)))

@@ -126,18 +126,14 @@ func programs() []program {
 
 // figures are those of one program on one card.
 type figures struct {
-	plan            *gpukit.Plan
-	kernel          time.Duration
-	launches        int
-	in, out         int // bytes
-	copies          time.Duration
-	warps           int64   // instructions
-	first, second   float64 // wall clock of this machine, s
-	grid, block     [3]int
-	registers       int
-	elements        int
-	classes         map[string]int64
-	kernelsAreNamed []string
+	plan        *gpukit.Plan
+	kernel      time.Duration
+	launches    int
+	in, out     int // bytes
+	copies      time.Duration
+	warps       int64 // instructions
+	grid, block [3]int
+	registers   int
 }
 
 func (p program) on(card string) (*figures, error) {
@@ -146,33 +142,26 @@ func (p program) on(card string) (*figures, error) {
 		return nil, err
 	}
 	defer d.Close()
-	f := &figures{classes: map[string]int64{}}
+	f := &figures{}
 	if f.plan, err = p.explain(d); err != nil {
 		return nil, err
 	}
-	start := time.Now()
 	d.StartTrace()
 	a, err := p.run(d)
 	t := d.StopTrace()
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", p.id, card, err)
 	}
-	f.first = time.Since(start).Seconds()
 	if err := p.check(a); err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", p.id, card, err)
 	}
-	f.elements = a.Size()
 	for _, r := range t.Records {
 		switch r.Kind {
 		case trace.Launch:
 			f.kernel += r.Duration
 			f.launches++
 			f.warps += r.Counters["warp instructions"]
-			for k, v := range r.Counters {
-				f.classes[k] += v
-			}
 			f.grid, f.block, f.registers = r.Grid, r.Block, r.Registers
-			f.kernelsAreNamed = append(f.kernelsAreNamed, r.Name)
 		case trace.HtoD:
 			f.copies += r.Duration
 			f.in += int(r.Size)

@@ -102,7 +102,7 @@ func replay(row kernelRow) (*replayed, error) {
 	case "t14":
 		a = gufunc("t14", 3, 2, []int{0, 2, 1})
 		params = make([]uint64, a.words)
-		x := layoutOf(3, 2)
+		x := new(assembler).layout(3, 2)
 		set(x.sizes[0], m.word(100), 1)
 		set(x.mult, m.alloc(arange(20000)), 1, 4000, 5)
 		set(x.disc, m.alloc(arange(2000000)), 1, 100, 4000, 5)
@@ -112,7 +112,7 @@ func replay(row kernelRow) (*replayed, error) {
 	case "t16":
 		a = gufunc("t16", 2, 2, []int{1, 0})
 		params = make([]uint64, a.words)
-		x := layoutOf(2, 2)
+		x := new(assembler).layout(2, 2)
 		launch.Grid.X = 2
 		set(x.sizes[0], m.word(5), 100)
 		setArray(params, x.mult, uint64(m.alloc(arange(20000))), []int{100, 4000, 5}, []int{0, 40, 8})
@@ -125,7 +125,7 @@ func replay(row kernelRow) (*replayed, error) {
 	case "t17":
 		a = gufunc("t17", 2, 1, []int{0, 1})
 		params = make([]uint64, a.words)
-		x := layoutOf(2, 1)
+		x := new(assembler).layout(2, 1)
 		launch.Grid.X = 63
 		set(x.sizes[0], m.word(100), 4000)
 		set(x.mult, m.alloc(arange(20000)), 4000, 5)
@@ -139,7 +139,7 @@ func replay(row kernelRow) (*replayed, error) {
 		a = elementwise("t15", 2, func(a *assembler, in []string) string { return a.f2("mul", in[0], in[1]) })
 		params = make([]uint64, a.words)
 		launch.Grid.X, launch.Block.X = 15625, 128
-		x := records(3)
+		x := new(assembler).records(3)
 		set(x[0], m.alloc(full(2000000, 1)), 2000000)
 		set(x[1], m.alloc(arange(2000000)), 2000000)
 		set(x[2], result(2000000), 2000000)
@@ -154,7 +154,7 @@ func replay(row kernelRow) (*replayed, error) {
 		}
 		params = make([]uint64, a.words)
 		launch.Grid.X, launch.Block.X = 7813, 128
-		x := records(inputs + 1)
+		x := new(assembler).records(inputs + 1)
 		set(x[0], m.alloc(lat), len(lat))
 		set(x[1], m.alloc(lon), len(lon))
 		if row.id == "t38" {
@@ -212,8 +212,9 @@ type layout struct {
 	mult, disc, out array
 }
 
-func layoutOf(loops, factor int) layout {
-	a := &assembler{}
+// layout takes the parameters of a gufunc of so many loops, in the order of the
+// thread: sizes stand around the arrays.
+func (a *assembler) layout(loops, factor int) layout {
 	var x layout
 	x.sizes = append(x.sizes, a.array(1))
 	x.mult, x.disc = a.array(factor+1), a.array(loops+1)
@@ -224,8 +225,8 @@ func layoutOf(loops, factor int) layout {
 	return x
 }
 
-func records(n int) []array {
-	a := &assembler{}
+// records takes the parameters of n arrays of one dimension.
+func (a *assembler) records(n int) []array {
 	var x []array
 	for range n {
 		x = append(x, a.array(1))
