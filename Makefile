@@ -11,6 +11,7 @@ PLANTED ?=
 FLOAT32 ?=
 GPU_HOST ?=
 GPU_ARGS ?=
+PEERS_ARGS ?=
 export GO PYTHON CHROMIUM GPU_HOST
 
 VENV := .venv
@@ -27,6 +28,7 @@ ACCURACY_STAMP := $(VENV)/.gpunotes-accuracy-complete
 DRIVER_STAMP := $(VENV)/.gpunotes-driver
 FACTS := gpukit/internal/driver/cuda/facts
 EXPERIMENTS := gpukit/internal/experiments
+CPUBENCH := gpukit/cpubench
 
 # Directories too: their time changes when a file is removed.
 KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( -path jupyter/lab -o -path jupyter/kerneltest -o -path $(LIBM)/accuracy -o -name testdata \) -prune \
@@ -35,8 +37,8 @@ KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( -path jupyt
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .PHONY: help lab test test-all notebooks notebooks-update bench clean gpu-facts gpu-test gpu-bench gpu-bundle
-.PHONY: preflight preflight-browser kernel test-go test-bindings test-kernel test-browser test-amd64-v3 test-ptxas test-cuda
-.PHONY: fuzz planted accuracy test-accuracy test-float32 experiments test-experiments FORCE
+.PHONY: preflight preflight-browser kernel test-engines test-go test-bindings test-kernel test-browser test-amd64-v3 test-ptxas test-cuda
+.PHONY: fuzz planted accuracy test-accuracy test-float32 experiments test-experiments bench-peers bench-peers-quick FORCE
 
 help:
 	@echo 'make lab               install what is missing, start JupyterLab on notebooks/   (LAB_ARGS="--port 9999")'
@@ -50,6 +52,8 @@ help:
 	@echo 'make fuzz              random functions on every engine against the Go compiler (FUZZ=50: 50 times as many as make test; SEED=7)'
 	@echo 'make planted           deliberate faults that the tests must find (PLANTED=regexp: only those whose description it matches)'
 	@echo 'make bench             benchmarks'
+	@echo 'make bench-peers       gpukit against numba, numpy, numexpr, C and plain Go on this CPU; ten minutes, writes $(CPUBENCH)/PEERS.md'
+	@echo 'make bench-peers-quick a glance at the same, three pairs of each; writes nothing'
 	@echo 'make gpu-facts         what an NVIDIA card does where our code relies on it; needs only its driver and Python'
 	@echo 'make gpu-test          the tests, on an NVIDIA card                     (GPU_HOST=user@host: on that machine)'
 	@echo 'make gpu-bench         gpukit against numba and CuPy, on an NVIDIA card (GPU_HOST=user@host: on that machine)'
@@ -113,6 +117,15 @@ $(ACCURACY_STAMP): $(LIBM)/accuracy/requirements.txt $(VENV_STAMP)
 		{ echo 'gmpy2 could not be installed (network?). Run the same command again.' >&2; exit 1; }
 	@touch $@
 
+# Two folders, for one version of numba each; neither is for the interpreter of VENV.
+$(VENV)/peers-%/.complete: $(CPUBENCH)/requirements-peers-%.txt | preflight
+	@echo '== $(notdir $(@D)): Python packages to compare with (once)'
+	@rm -f $@
+	@$(PYTHON) -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r $< || \
+		{ echo 'They could not be installed (network?).' >&2; exit 1; }
+	@touch $@
+
 FORCE:
 
 kernel: $(KERNEL_STAMP)
@@ -155,7 +168,7 @@ notebooks: kernel
 notebooks-update: kernel
 	@$(PY) $(LAB)/notebooks.py update $(NOTEBOOKS)
 
-test-all: test-amd64-v3 test-ptxas test-cuda test-accuracy test-experiments test-browser
+test-all: test-engines test-amd64-v3 test-ptxas test-cuda test-accuracy test-experiments test-browser
 
 # Every kind of PTX that we write, through the assemblers that NVIDIA ships for Linux on x86-64 and arm64, and through the
 # compiler in the driver, where there is one (GPUNOTES_PTXJIT=file names it, or several; no GPU is needed).
@@ -187,6 +200,13 @@ else
 test-cuda:
 	@echo '== the build with CUDA: not run, this is no Linux on x86-64 (its packages of cuda.h are for that)'
 endif
+
+# What package cpu tests on the portable engine, on the machine code of this CPU.
+test-engines: preflight
+	@for engine in 1 2; do \
+		echo "== go test, package cpu on engine $$engine"; \
+		$(GO) test -count=1 -timeout 10m ./gpukit/internal/cpu -args -engine $$engine || exit 1; \
+	done
 
 # amd64-v3 lets the Go compiler fuse x*y+z: results must not change by it.
 test-amd64-v3: preflight
@@ -230,6 +250,15 @@ planted: preflight
 
 bench: preflight
 	$(GO) test -run '^$$' -bench . -benchmem ./gpukit/...
+
+# What is not here (packages, gcc) is left out, and said so.
+bench-peers: BENCH_PEERS = --out $(CPUBENCH)/PEERS.md --samples artefacts/peers/samples.json
+bench-peers-quick: BENCH_PEERS = --pairs 3 --minutes 3
+bench-peers bench-peers-quick: preflight
+	@for numba in current svml; do $(MAKE) --no-print-directory $(VENV)/peers-$$numba/.complete || true; done
+	@$(GO) build -o artefacts/peers/ ./$(CPUBENCH)/...
+	@$(PYTHON) $(CPUBENCH)/bench.py --cpubench artefacts/peers/cpubench --t16a artefacts/peers/t16a --t16ago artefacts/peers/t16ago \
+		--peers $(VENV)/peers-current --svml $(VENV)/peers-svml --build artefacts/peers --command 'make $@' $(BENCH_PEERS) $(PEERS_ARGS)
 
 gpu-facts:
 ifeq ($(GPU_HOST),)

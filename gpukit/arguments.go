@@ -73,6 +73,9 @@ func exact(t, from ir.Type, b ir.Bits) (ir.Bits, bool) {
 		return 0, false
 	}
 	c := ir.Convert(t, from, b)
+	if from.IsInt() && b < 1<<24 && (t.IsFloat() || c == b) { // at a glance
+		return c, true
+	}
 	x, okx := value(from, b)
 	y, oky := value(t, c)
 	if !okx || !oky { // a NaN on either side

@@ -7,6 +7,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"gpunotes/gpukit/host"
+	"gpunotes/gpukit/internal/cpu"
 	"gpunotes/gpukit/internal/ir"
 	"gpunotes/gpukit/internal/shape"
 )
@@ -316,13 +317,27 @@ func (a *Array) Float64s() []float64 {
 	a.must("Float64s")
 	needRoom("Float64s", Float64, a.Size())
 	a = a.local()
-	out := make([]float64, 0, a.Size())
+	out, _ := cpu.MakeArray[float64](a.Size())
+	out = out[:0]
 	if data, ok := sliceBehind(a.store).([]float64); ok && a.contiguous() && a.Size() > 0 {
 		return append(out, data[a.offset:a.offset+a.Size()]...)
 	}
 	t := a.DType()
 	a.each(func(k int) { out = append(out, toFloat(t, a.store.bits(k))) })
 	return out
+}
+
+// Device is the name of the device on which the elements are, as Open takes it;
+// "host" if they are in host memory, or computed where they are used, and "" for a
+// nil array.
+func (a *Array) Device() string {
+	if a == nil {
+		return ""
+	}
+	if home := a.home(); home != nil {
+		return home.name
+	}
+	return "host"
 }
 
 // Host returns an array with the elements of a in host memory, independent of
@@ -387,6 +402,9 @@ func (a *Array) copy() *Array {
 		if a = a.local(); a.contiguous() && a.offset == 0 {
 			return a
 		}
+	}
+	if a.contiguous() && a.Size() > 0 {
+		return newArray(stored(a.store, a.offset, a.Size()), a.shape)
 	}
 	out := makeStorage(a.DType(), a.Size())
 	i := 0

@@ -28,9 +28,9 @@ const (
 	// What the evaluator takes for the numbers that are the same for all workers,
 	// assumed, and how many instructions it may run: beyond that workers compute them.
 	hostTime, hostSteps = 10e-6, 1 << 12
-	// Simple operations in a second: of a core, in loops over blocks, assumed, and of
-	// a multiprocessor in a clock, those of one warp.
-	coreSpeed, clockSpeed = 1.5e9, ir.WarpSize
+	// Simple operations in a second: of a core, in loops over blocks and as machine
+	// code, assumed, and of a multiprocessor in a clock, those of one warp.
+	blockSpeed, laneSpeed, clockSpeed = 1.5e9, 1e10, ir.WarpSize
 	// In rows of so many workers the portable engine itself computes once what does
 	// not change along them, and once for all rows what changes along them alone.
 	ownRows = 64
@@ -209,17 +209,23 @@ func (s *stage) pays(d *Device) func(on ir.Axes, saved int) bool {
 		return tablePays
 	}
 	n, _ := shape.Size(s.Shape)
-	speed, launch := coreSpeed*float64(d.workers()), coreLaunchTime
-	if d.gpu != nil {
+	speed, launch := blockSpeed*float64(d.workers()), coreLaunchTime
+	inGo := d.engine == engine(cores{cpu.Portable})
+	switch {
+	case d.gpu == nil && !inGo:
+		speed = laneSpeed * float64(d.workers())
+	case d.gpu != nil:
 		i := &d.gpu.info
 		speed, launch = clockSpeed*float64(i.Multiprocessors)*i.Clock, gpuLaunchTime
 	}
 	return func(on ir.Axes, saved int) bool {
 		time := float64(n) * float64(saved) / speed
 		switch {
-		case on == 0:
-			return d.gpu != nil && time > 2*hostTime
-		case d.gpu == nil && s.ownRow(on):
+		case on == 0 && d.gpu != nil:
+			return time > 2*hostTime
+		case on == 0: // machine code would compute it for every group of lanes
+			return !inGo && time > 2*launch
+		case inGo && s.ownRow(on):
 			return false
 		}
 		return s.size(on)*hoistRatio <= n && time > 2*launch
@@ -280,7 +286,7 @@ func (s *stage) bindTables(d *Device, h *hoisting) ([]stage, error) {
 	main := *s
 	l := *s.launch
 	main.kernel, main.launch, main.hoisting = h.main, &l, h
-	l.In, l.in = slices.Clone(s.In), slices.Clone(s.in)
+	l.In, l.in, l.nums = slices.Clone(s.In), slices.Clone(s.in), slices.Clone(s.nums)
 	var stages []stage
 	for i := range h.tables {
 		t := s.table(d, &h.tables[i])
@@ -294,7 +300,7 @@ func (s *stage) bindTables(d *Device, h *hoisting) ([]stage, error) {
 				}
 			}
 			o.Strides = steps
-			l.In, l.in = append(l.In, o), append(l.in, t.out[j])
+			l.In, l.in, l.nums = append(l.In, o), append(l.in, t.out[j]), append(l.nums, nil)
 		}
 		stages = append(stages, t)
 	}
@@ -304,7 +310,7 @@ func (s *stage) bindTables(d *Device, h *hoisting) ([]stage, error) {
 			return nil, nil
 		}
 		for i, b := range out {
-			l.In, l.in = append(l.In, cpu.Operand{Type: h.host.Results[i], Scalar: b}), append(l.in, nil)
+			l.In, l.in, l.nums = append(l.In, cpu.Operand{Type: h.host.Results[i], Scalar: b}), append(l.in, nil), append(l.nums, nil)
 		}
 	}
 	return append(stages, main), nil
@@ -325,14 +331,14 @@ func (s *stage) table(d *Device, t *tableKernel) stage {
 		if o.Strides != nil {
 			o.Strides = pick(o.Strides, keep)
 		}
-		l.In, l.in = append(l.In, o), append(l.in, s.in[p])
+		l.In, l.in, l.nums = append(l.In, o), append(l.in, s.in[p]), append(l.nums, s.nums[p])
 	}
 	n, _ := shape.Size(l.Shape)
 	for _, r := range t.f.Results {
 		b := &bound{name: "table", array: &Array{store: unmade(DType(r)), shape: l.Shape, strides: shape.Contiguous(l.Shape)}}
 		o := cpu.Operand{Type: r, Strides: b.array.strides}
 		if d.gpu == nil {
-			b.array.store = makeStorage(DType(r), n)
+			b.array.store, _ = makeDirty(DType(r), n) // each of its workers writes one element
 			o.Data = sliceBehind(b.array.store)
 		}
 		l.Out, l.out = append(l.Out, o), append(l.out, b)

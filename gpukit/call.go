@@ -34,6 +34,13 @@ type call struct {
 	layout *shape.Layout // of GUVectorize
 
 	resident bool // some argument lives on the device, so the results do
+
+	given     bool             // the results were: Out
+	separated bool             // an argument was copied, as a result overlaps it
+	values    *parameterValues // that staged depends on
+	facing    shape.Facts      // kind's, once it was asked for
+	repeats   *repeats         // what calls like it have in common, if it can be run again
+	again     bool             // it is one that has run, with other arguments
 }
 
 // bound is an argument or a result of a call and how the workers walk it.
@@ -50,8 +57,10 @@ type bound struct {
 	captured bool
 	read     bool // of a launch: some thread reads the array
 	written  bool
-	fresh    bool // a result that the call made
-	copied   bool // on a device: the workers get a copy, as results overlap it
+	fresh    bool   // a result that the call made
+	dirty    bool   // its elements are whatever, though the workers may look at them
+	solid    *Array // of a generator that workers index, on cores: its elements in memory, if the call needs them there
+	copied   bool   // on a device: the workers get a copy, as results overlap it
 }
 
 const anyNumber = -1
@@ -162,7 +171,7 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 	if src.UsesThreads || src.Meets {
 		return nil, c.refuse("launch it with Launch, which gives it a grid of threads", "%s uses package simt (%s), but this call has no threads", c.fn.name, threadUses(src))
 	}
-	if given != nil {
+	if c.given = given != nil; c.given {
 		n = len(given)
 	}
 	l, nin, n, err := c.signature(layout, n, given != nil)
@@ -575,14 +584,11 @@ func (c *call) separate(elementwise bool) {
 		if a.array == nil || a.captured || !inMemory(a.array.store) {
 			continue
 		}
-		for _, o := range c.outs {
-			if !overlap(a.array, o.array) {
+		for j := range c.outs {
+			if !c.entangled(a, &c.outs[j], elementwise) {
 				continue
 			}
-			if elementwise && a.array.offset == o.array.offset && shape.SameElements(
-				shape.Span{Shape: c.loop, Strides: a.loop}, shape.Span{Shape: c.loop, Strides: o.loop}) && sameStorage(a.array, o.array) {
-				continue
-			}
+			c.separated = true
 			if deviceMemoryOf(a.array.store) != nil {
 				a.copied = true // on the device, when the call runs
 			} else {
@@ -591,6 +597,13 @@ func (c *call) separate(elementwise bool) {
 			break
 		}
 	}
+}
+
+// entangled reports whether workers that write a result may change what others
+// read of an argument.
+func (c *call) entangled(a, o *bound, elementwise bool) bool {
+	return overlap(a.array, o.array) && !(elementwise && a.array.offset == o.array.offset && shape.SameElements(
+		shape.Span{Shape: c.loop, Strides: a.loop}, shape.Span{Shape: c.loop, Strides: o.loop}) && sameStorage(a.array, o.array))
 }
 
 // sameStorage reports whether two arrays count their elements from one place.
@@ -634,11 +647,18 @@ func (a *Array) packed() *Array {
 	if !ok {
 		return &Array{makeStorage(a.DType(), 0), 0, a.shape, a.strides}
 	}
-	out := makeStorage(a.DType(), hi-lo+1)
-	for k := lo; k <= hi; k++ {
-		out.setBits(k-lo, a.store.bits(k))
+	return &Array{stored(a.store, lo, hi-lo+1), a.offset - lo, a.shape, a.strides}
+}
+
+// stored returns n elements of s, which is not on a device, in new memory.
+func stored(s storage, lo, n int) storage {
+	out, _ := makeDirty(s.dtype(), n)
+	if g, ok := s.(*generator); ok {
+		g.Fill(sliceBehind(out).([]float64), lo, 1)
+	} else {
+		reflect.Copy(reflect.ValueOf(sliceBehind(out)), reflect.ValueOf(part(sliceBehind(s), lo, lo+n)))
 	}
-	return &Array{out, a.offset - lo, a.shape, a.strides}
+	return out
 }
 
 // allocate makes the results that were not given.
@@ -663,13 +683,50 @@ func (c *call) allocate(d *Device) error {
 		if why := room(DType(t), a.Size()); why != "" {
 			return &ShapeError{Op: c.op, Detail: fmt.Sprintf("the result has shape %s: %s", shape.Format(a.shape), why)}
 		}
-		a.store = makeStorage(DType(t), a.Size())
+		a.store, c.outs[i].dirty = makeDirty(DType(t), a.Size())
 		if c.resident {
 			d.keep(a)
 		}
 		c.outs[i].fresh = true
 	}
 	return nil
+}
+
+// wipeResults makes zeros of results, in memory that was used before, that the
+// workers do not write whole before they may look at an element.
+func (c *call) wipeResults(d *Device) error {
+	for i := range c.outs {
+		o := &c.outs[i]
+		if !o.dirty || !o.indexed {
+			continue
+		}
+		stages, err := c.stages(d)
+		if err != nil {
+			return err
+		}
+		if !o.writtenWhole(stages) {
+			wipe(o.array.store)
+		}
+	}
+	return nil
+}
+
+// writtenWhole reports whether the first of the stages that knows of a result writes
+// all its elements, and does not read them: each worker one, and no two the same.
+func (o *bound) writtenWhole(stages []stage) bool {
+	for i := range stages {
+		s := &stages[i]
+		if slices.Contains(s.in, o) || slices.Contains(s.mems, o) {
+			return false
+		}
+		at := slices.Index(s.out, o)
+		if at < 0 {
+			continue
+		}
+		workers, ok := shape.Size(s.Shape)
+		return ok && workers == o.array.Size() && !shape.SelfOverlaps(s.Shape, s.Out[at].Strides)
+	}
+	return false
 }
 
 // discard gives back the first n results that allocate made.
@@ -697,6 +754,7 @@ func (u unmade) setBits(int, ir.Bits) {
 type launch struct {
 	cpu.Launch
 	in, out []*bound // whose elements the operands are; nil of numbers and places
+	nums    []*bound // by operand of In, the argument that is the number
 	mems    []*bound // by memory of the function, those that it is given
 	known   shape.Facts
 }
@@ -738,11 +796,12 @@ func (c *call) makeLaunch(d *Device) *launch {
 			Shape:      c.loop,
 			In:         make([]cpu.Operand, 0, len(f.Params)),
 			Goroutines: d.workers(),
-			Cancelled:  d.cancelled(),
+			Cancelled:  d.cancelled,
 			Print:      d.printLine,
 			Group:      c.block.X * c.block.Y * c.block.Z,
 		},
-		in: make([]*bound, 0, len(f.Params)),
+		in:   make([]*bound, 0, len(f.Params)),
+		nums: make([]*bound, len(f.Params)),
 	}
 	for _, m := range c.prog.ir.Mems {
 		if m.Space == ir.Shared && m.Len == 0 {
@@ -774,7 +833,7 @@ func (c *call) makeLaunch(d *Device) *launch {
 	}
 	for m, mem := range f.Mems {
 		if mem.Space == ir.Global {
-			l.Mems = append(l.Mems, l.mems[m].memory(d.gpu != nil))
+			l.Mems = append(l.Mems, l.mems[m].memory())
 		}
 	}
 	leaf := 0
@@ -790,12 +849,13 @@ func (c *call) makeLaunch(d *Device) *launch {
 				break
 			}
 			o = cpu.Operand{Type: b.types[leaf], Scalar: b.leaves[leaf]}
+			l.nums[len(l.In)] = b
 			if leaf++; leaf == len(b.leaves) {
 				leaf = 0
 			}
 		case ir.Offset:
 			b := l.mems[p.Mem]
-			o = cpu.Operand{Type: t, Index: true, Offset: b.array.offset, Strides: b.loop}
+			o = cpu.Operand{Type: t, Index: true, Offset: b.walked().offset, Strides: b.loop}
 		case ir.Shape:
 			n := c.sharedLen(d, p.Mem)
 			if b := l.mems[p.Mem]; b != nil {
@@ -814,9 +874,22 @@ func (c *call) makeLaunch(d *Device) *launch {
 
 // cancelled says when a running call is to end: when the user presses Stop or the
 // device is closed.
-func (d *Device) cancelled() func() bool {
+func (d *Device) cancelled() bool {
+	if d.closed.Load() {
+		return true
+	}
 	stop := host.Current().Interrupted
-	return func() bool { return d.closed.Load() || stop != nil && stop() }
+	return stop != nil && stop()
+}
+
+// progress is what tells the host how far part k of n parts of a call is, nil if the
+// host does not want to know.
+func (d *Device) progress(k, n int) func(done, total int) {
+	tell := host.Current().Progress
+	if tell == nil {
+		return nil
+	}
+	return func(done, total int) { tell(int64(k)*int64(total)+int64(done), int64(n)*int64(total)) }
 }
 
 // sharedLen is the number of elements of a dynamic shared memory.
@@ -847,33 +920,73 @@ func (c *call) thread(p ir.Param, t ir.Type) cpu.Operand {
 
 // elements is an array whose element each worker has for itself.
 func (b *bound) elements() cpu.Operand {
-	o := cpu.Operand{Type: b.array.DType().ir(), Offset: b.array.offset, Strides: b.loop}
-	if g, ok := b.array.store.(*generator); ok {
-		o.Gen = g
-	} else if m := deviceMemoryOf(b.array.store); m != nil {
-		o.Data = quiet{m}
-	} else if t, ok := b.array.store.(unmade); ok { // of a call that is explained
-		o.Data = sliceBehind(makeStorage(DType(t), 0))
-	} else {
-		o.Data = sliceBehind(b.array.store)
-	}
+	a := b.walked()
+	o := cpu.Operand{Type: a.DType().ir(), Offset: a.offset, Strides: b.loop}
+	b.put(&o)
 	return o
 }
 
+// put makes an operand one of elements of b.
+func (b *bound) put(o *cpu.Operand) {
+	o.Data, o.Gen = nil, nil
+	switch s := b.walked().store.(type) {
+	case *generator:
+		o.Gen = s
+	case unmade: // of a call that is explained
+		o.Data = sliceBehind(makeStorage(DType(s), 0))
+	default:
+		if m := deviceMemoryOf(s); m != nil {
+			o.Data = quiet{m}
+		} else {
+			o.Data = sliceBehind(s)
+		}
+	}
+}
+
+// walked is the array whose elements the workers get.
+func (b *bound) walked() *Array {
+	if b.solid != nil {
+		return b.solid
+	}
+	return b.array
+}
+
 // memory is the slice of an array that workers index themselves. Off the host,
-// and of a generator if the workers are on a GPU, it is a storage, which only the
-// reference evaluator reads.
-func (b *bound) memory(onGPU bool) any {
-	if m := sliceBehind(b.array.store); m != nil {
+// and of a generator, it is a storage, which only the reference evaluator reads.
+func (b *bound) memory() any {
+	s := b.walked().store
+	if m := sliceBehind(s); m != nil {
 		return m
 	}
-	if onGPU {
-		return quietly(b.array.store)
+	return quietly(s)
+}
+
+// solidify puts the elements of generators that the workers of a kernel on cores
+// index into memory: all, or those that are memories of a function of lifted.
+func (c *call) solidify(d *Device, only *ir.Accesses) {
+	if d.gpu != nil {
+		return
 	}
-	if b.array.store.len() > 0 {
-		b.array = b.array.packed()
+	l, f := c.plain, c.fn.source.Func
+	global := -1
+	for m, b := range l.mems {
+		if f.Mems[m].Space == ir.Global {
+			global++
+		}
+		if b == nil || b.solid != nil || only != nil && !slices.Contains(only.Mems, ir.Mem(m)) {
+			continue
+		}
+		if _, ok := b.array.store.(*generator); !ok {
+			continue
+		}
+		b.solid = b.array.packed()
+		l.Mems[global] = b.memory()
+		for i, p := range f.Params {
+			if p.Kind == ir.Offset && p.Mem == ir.Mem(m) {
+				l.In[i].Offset = b.solid.offset
+			}
+		}
 	}
-	return sliceBehind(b.array.store)
 }
 
 // run runs the call.
@@ -902,8 +1015,14 @@ func (d *Device) runMade(c *call) error {
 	running.Add(1)
 	defer running.Add(-1)
 	begun.Add(1)
+	if c.again {
+		c.rebind(d)
+	}
 	check, err := c.sampleFirst(d)
 	if err != nil {
+		return err
+	}
+	if err = c.wipeResults(d); err != nil {
 		return err
 	}
 	if err = d.engine.run(d, c); err == nil && check != nil {
@@ -911,21 +1030,26 @@ func (d *Device) runMade(c *call) error {
 			return err
 		}
 	}
+	if err != nil {
+		return c.runError(d, err)
+	}
+	for _, f := range c.after {
+		f()
+	}
+	return nil
+}
+
+// runError puts what a run ended with into words for the user.
+func (c *call) runError(d *Device, err error) error {
 	var failed *cpu.WorkerError
-	var size *ShapeError
 	switch {
-	case err == nil:
-		for _, f := range c.after {
-			f()
-		}
-		return nil
 	case errors.Is(err, cpu.ErrCancelled) && d.closed.Load():
 		return fmt.Errorf("gpukit.%s: %w", c.op, ErrClosed)
 	case errors.Is(err, cpu.ErrCancelled):
 		return ErrInterrupted
 	case errors.As(err, &failed):
 		return c.workerError(failed)
-	case errors.As(err, &size), errors.As(err, new(*DeviceError)), errors.As(err, new(*ArgumentError)), errors.As(err, new(*CompileError)):
+	case errors.As(err, new(*ShapeError)), errors.As(err, new(*DeviceError)), errors.As(err, new(*ArgumentError)), errors.As(err, new(*CompileError)):
 		return err
 	}
 	if d.options.unchecked {

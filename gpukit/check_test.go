@@ -80,7 +80,7 @@ func TestSelfCheck(t *testing.T) {
 			return err
 		}, ""},
 	} {
-		d := &Device{core: &core{name: "lying", engine: lying{portable{}, c.lie}}}
+		d := &Device{core: &core{name: "lying", engine: lying{cores{}, c.lie}}}
 		err := c.run(d)
 		var mis *MiscompileError
 		switch {
@@ -92,7 +92,7 @@ func TestSelfCheck(t *testing.T) {
 			if again := c.run(d); again == nil {
 				t.Errorf("%s: the next call goes on with the code", c.name)
 			}
-			honest := &Device{core: &core{name: "honest", engine: portable{}}}
+			honest := &Device{core: &core{name: "honest", engine: cores{}}}
 			if err := c.run(honest); err != nil {
 				t.Errorf("%s: %v on an engine that computes what is right", c.name, err)
 			}

@@ -68,6 +68,12 @@ const cudaPrefix = "cuda:"
 // the devices of this machine. Each opened GPU has a memory of its own, which Close
 // gives back. The driver reads CUDA_VISIBLE_DEVICES when the first CUDA device is
 // asked for.
+//
+// "cpu" and "parallel" run machine code for the best instructions that the processor
+// has, AVX-512 or AVX2, or elsewhere a portable engine written in Go, which also runs
+// what machine code does not have; Explain tells. The environment variable
+// GPUNOTES_CPU set to avx512, avx2 or portable forces one of them; it is an error if
+// the machine lacks it. The bits of results do not depend on it.
 func Open(name string) (*Device, error) {
 	full := name
 	if name == "auto" {
@@ -79,10 +85,16 @@ func Open(name string) (*Device, error) {
 	var g *gpu
 	err := errors.New("there is no such device")
 	switch kind, _, _ := strings.Cut(full, ":"); {
-	case full == "cpu":
-		return &Device{core: &core{name: full, engine: portable{}, goroutines: 1}}, nil
-	case full == "parallel":
-		return &Device{core: &core{name: full, engine: portable{}}}, nil
+	case full == "cpu" || full == "parallel":
+		e, err := bestCores()
+		if err != nil {
+			return nil, fmt.Errorf("gpukit.Open(%q): %w", name, err)
+		}
+		c := &core{name: full, engine: e}
+		if full == "cpu" {
+			c.goroutines = 1
+		}
+		return &Device{core: c}, nil
 	case kind == "sim":
 		g, err = simulated(full)
 	case kind == "cuda":

@@ -15,7 +15,9 @@
 // # Devices
 //
 // "cpu" runs on the caller's goroutine, "parallel" on as many as there are
-// processors, "auto" takes the best device there is. "cuda:0" is the first GPU, in
+// processors: as machine code, AVX-512 or AVX2, or where that cannot be in a portable
+// engine; the environment variable GPUNOTES_CPU (avx512, avx2, portable) forces one, for
+// tests. "auto" takes the best device there is. "cuda:0" is the first GPU, in
 // programs built with the tag cuda (see the README). "sim:quadro-k2000" and its
 // like, which Devices lists, execute PTX, the code of CUDA devices, as such a card
 // would, look for races and other faults of kernels, count, and predict how long

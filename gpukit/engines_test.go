@@ -13,20 +13,69 @@ import (
 	"gpunotes/gpukit/internal/ir"
 )
 
-// engines are compared with each other and with native Go by the conformance
-// suite and the fuzzer. An engine joins with one line.
-var engines = []struct {
+// testedEngine is an engine of the table.
+type testedEngine struct {
 	name string
 	open func() *Device
-}{
-	{"reference", openReference},
-	{"cpu", func() *Device { return MustOpen("cpu") }},
-	{"parallel", func() *Device { return MustOpen("parallel") }},
-	{"sim:quadro-k2000", func() *Device { return openStrict("sim:quadro-k2000") }},
-	{"sim:h200", func() *Device { return openStrict("sim:h200") }},
 }
 
-// ENGINES=reference,cpu has the suite and the fuzzer try these alone. With a real
+// engines are compared with each other and with native Go by the conformance
+// suite and the fuzzer. An engine joins with one line. Of those of the processor,
+// what this machine has is there; TestEnginesOfThisMachine says what is not.
+var engines = slices.Concat([]testedEngine{{"reference", openReference}},
+	coresHere(cpu.Portable, 0),
+	coresHere(cpu.AVX2, 1),
+	coresHere(cpu.AVX512, 1),
+	[]testedEngine{
+		{"parallel", func() *Device { return MustOpen("parallel") }},
+		{"sim:quadro-k2000", func() *Device { return openStrict("sim:quadro-k2000") }},
+		{"sim:h200", func() *Device { return openStrict("sim:h200") }},
+	})
+
+// coresHere is an engine of the processor on so many goroutines, 0 for all, or nothing
+// if this machine lacks it.
+func coresHere(e cpu.Engine, goroutines int) []testedEngine {
+	if !slices.Contains(cpu.Engines(), e) {
+		return nil
+	}
+	return []testedEngine{{engineNames[e], func() *Device { return openCores(e, goroutines) }}}
+}
+
+func openCores(e cpu.Engine, goroutines int) *Device {
+	return &Device{core: &core{name: engineNames[e], goroutines: goroutines, engine: cores{e}}}
+}
+
+// TestEnginesOfThisMachine skips what cannot be tested here.
+func TestEnginesOfThisMachine(t *testing.T) {
+	for _, e := range []cpu.Engine{cpu.Portable, cpu.AVX2, cpu.AVX512} {
+		t.Run(engineNames[e], func(t *testing.T) {
+			have := slices.Contains(cpu.Engines(), e)
+			t.Setenv(engineVariable, engineNames[e])
+			for _, name := range []string{"cpu", "parallel"} {
+				d, err := Open(name)
+				switch {
+				case have && (err != nil || d.engine != engine(cores{e})):
+					t.Fatalf("Open(%q) with %s=%s: %v, %v", name, engineVariable, engineNames[e], d, err)
+				case !have && (err == nil || !strings.Contains(err.Error(), "this machine has ") || !strings.Contains(err.Error(), "portable")):
+					t.Fatalf("Open(%q) with %s=%s: error %v", name, engineVariable, engineNames[e], err)
+				}
+			}
+			if !have {
+				t.Skipf("not tested: this machine has %v", cpu.Engines())
+			}
+		})
+	}
+	t.Setenv(engineVariable, "sse9")
+	if _, err := Open("cpu"); err == nil || !strings.Contains(err.Error(), "GPUNOTES_CPU=sse9") || !strings.Contains(err.Error(), "portable") {
+		t.Errorf("an engine that nobody has: error %v", err)
+	}
+	t.Setenv(engineVariable, "")
+	if d := MustOpen("cpu"); d.engine != engine(cores{cpu.Engines()[0]}) {
+		t.Errorf("Open takes %v, the best of %v", d.engine, cpu.Engines())
+	}
+}
+
+// ENGINES=reference,portable has the suite and the fuzzer try these alone. With a real
 // card among them, it is also the only kind of device that tests of devices try.
 func init() {
 	if only := os.Getenv("ENGINES"); only != "" {
@@ -74,6 +123,9 @@ func eachEngine(t *testing.T, f func(t *testing.T, d *Device)) {
 		})
 	}
 }
+
+// openPortable opens the portable engine on all cores.
+func openPortable() *Device { return openCores(cpu.Portable, 0) }
 
 // openStrict opens a simulated card on which code is an error that another card
 // could execute otherwise.

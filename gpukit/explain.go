@@ -33,12 +33,55 @@ type Plan struct {
 	Instead    string         // what to write for more workers, ready to paste; "" if gpukit knows nothing
 	Note       string         // what makes the call slow, and the remedy; "" if gpukit sees nothing
 	Tables     []PlanTable    // what is computed once for many workers
+	Machine    []PlanMachine  // of each stage, its machine code for the processor
 	SelfCheck  string         // what is compared with the reference evaluator, or why nothing is
 	IR         string         // the function in the intermediate representation, optimised
 	Code       string         // what the engine executes
 
 	launch, onGPU bool
 	geometry      string // why the block of a GPU has its size
+}
+
+// PlanMachine tells of the machine code of a stage of a call. Instructions of a loop
+// and of what seldom runs are counted once.
+type PlanMachine struct {
+	Stage        string // the function, or the part of it
+	Width        int    // bits of a register
+	Lanes        int    // workers that run at a time
+	Instructions int    // in all
+	PerElement   float64
+	Spills       int      // values that live in memory, for want of registers
+	Constants    int      // that are in registers before the loop over the workers
+	PerCall      int      // instructions before it, besides
+	PerRow       int      // instructions before each row of workers
+	InGo         []string // what the code lets Go carry out, worker by worker: slow if it is much
+}
+
+// String says it in a line.
+func (m PlanMachine) String() string {
+	s := fmt.Sprintf("%d workers at a time in registers of %d bits, %d instructions (%.3g per element)", m.Lanes, m.Width, m.Instructions, m.PerElement)
+	if m.Spills > 0 {
+		s += fmt.Sprintf(", %d values in memory", m.Spills)
+	}
+	var hoisted []string
+	add := func(n int, what, whats string) {
+		switch {
+		case n == 1:
+			hoisted = append(hoisted, "1 "+what)
+		case n > 1:
+			hoisted = append(hoisted, fmt.Sprintf("%d %s", n, whats))
+		}
+	}
+	add(m.Constants, "constant", "constants")
+	add(m.PerCall, "instruction per call", "instructions per call")
+	add(m.PerRow, "instruction per row", "instructions per row")
+	if len(hoisted) > 0 {
+		s += ", out of the loop over them: " + strings.Join(hoisted, ", ")
+	}
+	if len(m.InGo) > 0 {
+		s += ", in Go: " + strings.Join(m.InGo, ", ")
+	}
+	return s
 }
 
 // PlanArgument is one argument of the call that a Plan explains.
@@ -268,6 +311,13 @@ func (p *Plan) rows() [][2]string {
 	}
 	if p.Note != "" {
 		r = append(r, [2]string{"note", p.Note})
+	}
+	for _, m := range p.Machine {
+		at := ""
+		if len(p.Machine) > 1 {
+			at = m.Stage + ": "
+		}
+		r = append(r, [2]string{"machine code", at + m.String()})
 	}
 	for _, t := range p.Tables {
 		r = append(r, [2]string{"computed once", t.String()})

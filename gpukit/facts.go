@@ -216,6 +216,9 @@ func pick(s, which []int) []int {
 // kind is what the first call is checked for: the facts of the call and of its
 // stages.
 func (c *call) kind(d *Device) (shape.Facts, error) {
+	if c.facing != (shape.Facts{}) {
+		return c.facing, nil
+	}
 	l, err := c.bind(d)
 	if err != nil {
 		return shape.Facts{}, err
@@ -226,6 +229,9 @@ func (c *call) kind(d *Device) (shape.Facts, error) {
 		if s := &stages[i]; s.launch != l {
 			k = k.With(s.known)
 		}
+	}
+	if err == nil {
+		c.facing = k
 	}
 	return k, err
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -272,4 +273,165 @@ func BenchmarkFastMathSum(b *testing.B) {
 			})
 		}
 	}
+}
+
+func fastOption(s, k, t float64) (call, put float64) {
+	const r, v = 0.02, 0.3
+	d1 := (math.Log(s/k) + float64((r+0.5*v*v)*t)) / (v * math.Sqrt(t))
+	d2 := d1 - float64(v*math.Sqrt(t))
+	e := float64(k * math.Exp(-r*t))
+	call = float64(s*0.5*math.Erfc(-d1*math.Sqrt2/2)) - float64(e*0.5*math.Erfc(-d2*math.Sqrt2/2))
+	return call, call - s + e
+}
+
+func fastWave(x, y, z float64) float64 {
+	return float64(math.Sin(x)*math.Exp(-0.1*y)) + float64(math.Tanh(z)*math.Cos(y)) + float64(math.Atan(x)*math.Log1p(float64(z*z))) + math.Atan2(y, 1+float64(z*z))
+}
+
+func fastPowers(x, y float64) float64 {
+	return math.Pow(x, 2) + math.Pow(x, y) + math.Pow(y, 3) - float64(math.Log2(x)*math.Exp2(y)) + math.Tan(y)
+}
+
+func fastSearch(x float64, n int) float64 {
+	s := 0.0
+	for i := range n {
+		if s > 20 {
+			return s
+		}
+		s += float64(x*float64(i)) + 1
+	}
+	return -s
+}
+
+// FastMath gives nearly what is given without it, and on every engine that runs what
+// it makes of the function the same bits.
+func TestFastMathConforms(t *testing.T) {
+	r := rand.New(rand.NewPCG(51, 3))
+	some := func(lo, hi float64) *Array {
+		x := make([]float64, 515)
+		for i := range x {
+			x[i] = lo + float64((hi-lo)*r.Float64())
+		}
+		return FromSlice(x)
+	}
+	rows := []struct {
+		name  string
+		fn    any
+		args  []any
+		outs  int
+		scale float64 // of the largest term, whose last bits may differ
+	}{
+		{"dist", dist, []any{some(29, 31), some(99, 101), 30.0, 101.0, 1.0}, 1, 1},
+		{"fastOption", fastOption, []any{some(5, 30), some(1, 100), some(0.25, 10)}, 2, 100},
+		{"fastWave", fastWave, []any{some(-9, 9), some(-9, 9), some(-3, 3)}, 1, 30},
+		{"fastPowers", fastPowers, []any{some(0.1, 9), some(-1.5, 1.5)}, 1, 1000},
+		{"fastSearch", fastSearch, []any{some(-2, 2), 30}, 1, 1000},
+	}
+	first := map[string][][]float64{}
+	eachEngine(t, func(t *testing.T, d *Device) {
+		for _, c := range rows {
+			run := func(d *Device) (all [][]float64) {
+				out := make([]*Array, c.outs)
+				for i := range out {
+					out[i] = Zeros(515)
+				}
+				if _, err := d.Vectorize(c.fn, append(slices.Clone(c.args), Out(out...))...); err != nil {
+					t.Fatalf("%s: %v", c.name, err)
+				}
+				for _, a := range out {
+					all = append(all, a.Float64s())
+				}
+				return all
+			}
+			exact, fast := run(d), run(d.With(FastMath()))
+			for j := range exact {
+				for i, x := range exact[j] {
+					if y := fast[j][i]; math.Abs(x-y) > 0x1p-46*c.scale {
+						t.Errorf("%s, result %d of element %d: %v with FastMath, %v without", c.name, j, i, y, x)
+						break
+					}
+				}
+			}
+			if _, ok := d.engine.(reference); ok {
+				continue // it runs what was written
+			}
+			if first[c.name] == nil {
+				first[c.name] = fast
+			}
+			same(t, c.name+" with FastMath", fmt.Sprint(fast), fmt.Sprint(first[c.name]))
+		}
+	})
+}
+
+func fastAngles(x, y float64) (float64, float64) {
+	s, c := math.Sincos(3 * x)
+	return float64(math.Sin(x)*math.Cos(y)) + float64(math.Tan(x)*y) - math.Pow(x, 3) - x/180,
+		math.Atan2(y, x) + float64(math.Atan(x)*s) - float64(c*y)
+}
+
+func fastGrowth(x, y float64) (float64, float64) {
+	return float64(math.Exp(-float64(x*x))*math.Exp2(y)) - float64(math.Tanh(x)*math.Erf(y)),
+		math.Log(1+float64(y*y)) + float64(math.Log2(2+float64(x*x))*math.Log10(5+float64(y*y))) + math.Pow(1+float64(x*x), y)
+}
+
+// FastMath gives the same bits on every engine, others than without it, and near those.
+func TestFastMathForms(t *testing.T) {
+	r := rand.New(rand.NewPCG(10, 11))
+	const n = 3000
+	xs, ys := make([]float64, n), make([]float64, n)
+	for i := range n {
+		xs[i], ys[i] = 3*r.NormFloat64(), 3*r.NormFloat64()
+		switch i % 50 {
+		case 7:
+			xs[i] = math.Copysign(0, -1)
+		case 8:
+			ys[i] = math.Inf(1)
+		case 9:
+			xs[i] = 1e15 * r.Float64()
+		case 10:
+			ys[i] = math.NaN()
+		}
+	}
+	var first [][]float64
+	eachEngine(t, func(t *testing.T, d *Device) {
+		call := func(d *Device) (out [][]float64) {
+			for _, f := range []func(x, y float64) (float64, float64){fastAngles, fastGrowth} {
+				a, b, err := d.Vectorize2(f, FromSlice(xs), FromSlice(ys))
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, a.Float64s(), b.Float64s())
+			}
+			return out
+		}
+		if _, ok := d.engine.(reference); ok {
+			return // it runs what was written
+		}
+		fast, plain := call(d.With(FastMath())), call(d)
+		if first == nil {
+			first = fast
+		}
+		for k := range fast {
+			differ := 0
+			for i, v := range fast[k] {
+				if w := first[k][i]; v != w && (v == v || w == w) {
+					t.Fatalf("result %d of (%v, %v) is %v, on another engine %v", k, xs[i], ys[i], v, w)
+				}
+				p := plain[k][i]
+				if v != p && (v == v || p == p) {
+					differ++
+				}
+				tame := math.Abs(xs[i]) < 5 && math.Abs(ys[i]) < 5
+				if tame && !(math.Abs(v-p) <= 1e-13*(1+math.Abs(p)+math.Abs(float64(math.Tan(xs[i])*ys[i]))+math.Pow(math.Abs(xs[i]), 3))) {
+					t.Errorf("result %d of (%v, %v) is %v, without FastMath %v", k, xs[i], ys[i], v, p)
+				}
+				if math.IsNaN(v) != math.IsNaN(p) {
+					t.Errorf("result %d of (%v, %v) is %v, without FastMath %v", k, xs[i], ys[i], v, p)
+				}
+			}
+			if differ == 0 {
+				t.Errorf("result %d is the same with FastMath", k)
+			}
+		}
+	})
 }

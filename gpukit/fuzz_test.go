@@ -343,7 +343,7 @@ func table() []string {
 		}
 	}
 	for i := range ir.NumMath() {
-		if name := ir.MathFn(i).String(); name != "math.Jn" && name != "math.Yn" && !strings.HasSuffix(name, ".f32") {
+		if name := ir.MathFn(i).String(); name != "math.Jn" && name != "math.Yn" && ir.MathFn(i).Row().Go() {
 			add(anywhere, "%s", name)
 		}
 	}

@@ -41,8 +41,7 @@ func newAuthor(r *rand.Rand, b *batch) *author {
 	b.conversions()
 	b.text.WriteString(authorPrelude)
 	for i := range ir.NumMath() {
-		fn := ir.MathFn(i)
-		if _, part, _ := strings.Cut(strings.TrimPrefix(fn.String(), "math."), "."); !strings.HasSuffix(part, "f32") {
+		if fn := ir.MathFn(i); fn.Row().Go() {
 			a.libs = append(a.libs, fn)
 		}
 	}

@@ -237,7 +237,7 @@ func (e gpuEngine) execute(d *Device, c *call, ls []*gpuLaunch) (at int, failed 
 	if d.closed.Load() {
 		return 0, nil, cpu.ErrCancelled
 	}
-	g.stop = d.cancelled()
+	g.stop = d.cancelled
 	if g.dirty {
 		if err := g.fill(g.failure, 0xff, failureBytes, true); err != nil {
 			return 0, nil, err
@@ -291,6 +291,7 @@ func (e gpuEngine) execute(d *Device, c *call, ls []*gpuLaunch) (at int, failed 
 	for k, l := range ls {
 		v := l.variant
 		launch := l.start(d, c)
+		launch.Progress = d.progress(k, len(ls))
 		if !waits && g.cancel != 0 {
 			launch.Cancel = nil // it ends by itself, and nobody is there to ask
 		}
@@ -531,7 +532,7 @@ func (o *outcome) put(buf []byte, off int) {
 // endedBy is the error of a launch that was ended: by the user, by Close, or by
 // the device.
 func (d *Device) endedBy(err error) error {
-	if errors.Is(err, driver.LaunchTimeout) && d.cancelled()() {
+	if errors.Is(err, driver.LaunchTimeout) && d.cancelled() {
 		return cpu.ErrCancelled
 	}
 	return err

@@ -309,6 +309,10 @@ func (e gpuEngine) inParts(d *Device, c *call, ls []*gpuLaunch, w *pipeline) (at
 func (e gpuEngine) flow(d *Device, c *call, ls []*gpuLaunch, w *pipeline, open *[]*flight) (at int, failed *failure, err error) {
 	g, last := e.gpu, len(ls)-1
 	l := ls[last]
+	taken, tell := 0, d.progress(0, 1)
+	if tell != nil {
+		tell(0, last+len(w.shares))
+	}
 	first := func() (at int, failed *failure, err error) {
 		x := (*open)[0]
 		if err := g.dev.Wait(x.done); err != nil {
@@ -324,6 +328,9 @@ func (e gpuEngine) flow(d *Device, c *call, ls []*gpuLaunch, w *pipeline, open *
 			g.staging.give(s)
 		}
 		*open = (*open)[1:]
+		if taken++; tell != nil {
+			tell(taken, last+len(w.shares))
+		}
 		return 0, nil, nil
 	}
 	// launch begins a stage or a share of it.

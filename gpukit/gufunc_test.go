@@ -3,11 +3,14 @@ package gpukit
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 	"testing"
+
+	"gpunotes/gpukit/internal/cpu"
 )
 
 func inner1d(a, b []float64) float64 {
@@ -261,7 +264,7 @@ func outs(t *testing.T, d *Device) {
 func add2(x, y float64) float64 { return x + y }
 
 func TestOptionsOfTheCPU(t *testing.T) {
-	d := MustOpen("cpu").With(Unchecked(), OneWorkerPerSlice(), FastMath(), SharedBytes(64))
+	d := openCores(cpu.Portable, 1).With(Unchecked(), OneWorkerPerSlice(), FastMath(), SharedBytes(64))
 	same(t, "inner1d", Must(d.GUVectorize(inner1d, "(n),(n)->()", Arange(3), Arange(3))).Item(), 5.0)
 	p, err := d.ExplainGU(inner1d, "(n),(n)->()", Arange(3), Arange(3))
 	if err != nil || strings.Contains(p.IR, "bounds") {
@@ -276,4 +279,14 @@ func TestOptionsOfTheCPU(t *testing.T) {
 		t.Error(err, "an index out of range is not noticed at all")
 	}
 	same(t, "the next call", Must(d.Vectorize(add1, 1.0)).Item(), 2.0)
+	for _, e := range engines { // machine code looks in any case
+		d := e.open()
+		if _, ok := d.engine.(cores); !ok || e.name == "portable" {
+			continue
+		}
+		var failed *WorkerError
+		if _, err := d.With(Unchecked()).GUVectorize(cVestDiscount17, "(),(o),(m,o),() -> (m,o)", 7, Arange(5), Arange(10).Reshape(2, 5), 5); !errors.As(err, &failed) && (err == nil || !strings.Contains(err.Error(), "without Unchecked()")) {
+			t.Errorf("%s: %v, an index out of range is not noticed", e.name, err)
+		}
+	}
 }

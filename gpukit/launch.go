@@ -21,11 +21,18 @@ import (
 // race, ErrInterrupted if the user pressed Stop. Overlapping arguments are the
 // caller's own business.
 func (d *Device) Launch(kernel any, grid Grid, block Block, args ...any) error {
-	c, err := d.launched("Launch", kernel, grid, block, args)
+	c, err := d.repeat("Launch", kernel, nil, grid, block, args), error(nil)
+	if c == nil {
+		c, err = d.launched("Launch", kernel, grid, block, args)
+	}
 	if err == nil {
 		err = d.run(c)
 	}
-	return d.orClosed("Launch", err)
+	if err != nil {
+		return d.orClosed("Launch", err)
+	}
+	c.retain(d, nil)
+	return nil
 }
 
 // launched prepares a launch.

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+
+	"gpunotes/gpukit/internal/cpu"
 )
 
 // Go ends the process when memory runs out, and a notebook with it. So what is
@@ -21,7 +23,12 @@ func room(t DType, n int) string {
 	if size < large {
 		return ""
 	}
-	if have := available(); size > have {
+	have := available()
+	if size > have && cpu.DropPages() {
+		debug.FreeOSMemory()
+		have = available()
+	}
+	if size > have {
 		return fmt.Sprintf("%d elements of %v need %s, and %s are available; take fewer elements, or a part at a time", n, t, bytes(size), bytes(have))
 	}
 	return ""

@@ -194,8 +194,8 @@ func mathFunctions() *batch {
 		row := ir.MathFn(i).Row()
 		pkg, name, _ := strings.Cut(row.Name, ".")
 		name, part, two := strings.Cut(name, ".")
-		if strings.HasSuffix(part, "f32") {
-			continue // not a function of Go
+		if !row.Go() {
+			continue
 		}
 		var params, args []string
 		for j, p := range row.In {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -19,6 +20,10 @@ import (
 
 // planted is a deliberate fault: in file, the only place that reads old reads new.
 type planted struct{ what, file, old, new string }
+
+// machineCode are the files, besides package amd64, whose faults show in machine code
+// alone.
+var machineCode = []string{"internal/cpu/native.go", "internal/cpu/crew.go", "internal/cpu/variant.go", "internal/cpu/inside.go"}
 
 // faults are of the kinds that compilers and engines have. Each must be found by
 // the conformance suite or the fuzzer.
@@ -44,7 +49,8 @@ var faults = []planted{
 	{"x - 0.0 and x / 1 but 1 / x too is x", "internal/ir/optimize.go", "case OpDiv:\n\t\tif is(1, one) {\n\t\t\treturn args[0], true\n\t\t}", "case OpDiv:\n\t\tif is(1, one) {\n\t\t\treturn args[0], true\n\t\t}\n\t\tif is(0, one) {\n\t\t\treturn args[1], true\n\t\t}"},
 	{"select takes the wrong arm", "internal/ir/optimize.go", "s.op(OpSelect, cond, yields[0][i], yields[1][i])", "s.op(OpSelect, cond, yields[1][i], yields[0][i])"},
 	{"what a nested if computes is thought to be known behind it", "internal/ir/optimize.go", "for _, e := range s.scope[n:] {\n\t\tdelete(s.known, e)\n\t}", "for _, e := range s.scope[n:] {\n\t\tif e.op != OpConst {\n\t\t\tdelete(s.known, e)\n\t\t}\n\t}"},
-	{"a break has one level less after an if was spliced", "internal/ir/optimize.go", "if s.nest[i].new {\n\t\t\tn++\n\t\t}", "if s.nest[i].new || i == 2 {\n\t\t\tn++\n\t\t}"},
+	{"a break has one level less after an if was spliced", "internal/ir/optimize.go", "for _, l := range s.nest[at+1:] {\n\t\tif l.new {", "for i, l := range s.nest[at+1:] {\n\t\tif l.new || i+at == 1 {"},
+	{"a quotient by any constant is a product with its inverse", "internal/ir/optimize.go", "math.Abs(fraction) != 0.5 ||", "math.Abs(fraction) > 2 ||"},
 	{"an early exit takes the statements behind it along", "internal/ir/optimize.go", "if t := arm.Terminator(); t.Op == OpBreak && t.Level() == 1 {\n\t\t\texit = i", "if t := arm.Terminator(); t.Op == OpBreak && t.Level() <= 2 {\n\t\t\texit = i"},
 	{"a store is removed like a load", "internal/ir/op.go", "return in.Pure(f) || in.Op == OpLoad\n", "return in.Pure(f) || in.Op == OpLoad || in.Op == OpStore\n"},
 	{"two loads around a store are one", "internal/ir/op.go", "OpLoad, OpStore, OpClear, OpAtomic, OpBarrier, OpWarpBarrier, OpShuffle, OpVote:\n\t\treturn false", "OpStore, OpClear, OpAtomic, OpBarrier, OpWarpBarrier, OpShuffle, OpVote:\n\t\treturn false"},
@@ -100,6 +106,26 @@ var faults = []planted{
 	{"loop dimensions are joined though an array has gaps", "internal/shape/facts.go", "st[before] != st[d]*s.Dims[d]", "st[before] < st[d]*s.Dims[d]"},
 	{"arrays begin at better addresses than they do", "facts.go", "all |= l.In[i].Offset * size", "all |= 0 * l.In[i].Offset"},
 
+	// Machine code for processors.
+	{"machine code: the mask of else is that of then", "internal/codegen/amd64/control.go", "l.t.maskAndNot(l, m[p], outer.mask[p], cond[p])", "l.t.maskAnd(l, m[p], outer.mask[p], cond[p])"},
+	{"machine code: lanes that break stay in the regions around", "internal/codegen/amd64/control.go", "\t\t\t\tl.t.maskAndNot(l, r.mask[p], r.mask[p], m[p])\n", "\t\t\t\tif i > first+1 {\n\t\t\t\t\tl.t.maskAndNot(l, r.mask[p], r.mask[p], m[p])\n\t\t\t\t}\n"},
+	{"machine code: a select is its second number", "internal/codegen/amd64/control.go", "\t\tl.blend(t, dst[p], m[p], xs[p], ys[p])\n", "\t\tl.blend(t, dst[p], m[p], fromReg(ys[p]), ys[p])\n\t\t_ = xs\n"},
+	{"machine code: carried values are swapped through the wrong register", "internal/codegen/amd64/control.go", "\t\t\tl.copy(t, d)\n\t\t\tfor i := range moves {", "\t\t\tl.copy(t, moves[0].src)\n\t\t\tfor i := range moves {"},
+	{"machine code: the last group of a row is one lane short", "internal/codegen/amd64/frame.go", "\t\tl.add(inst{row: dec, reg: b, v: b})\n", "\t\tl.add(inst{row: dec, reg: b, v: b})\n\t\tl.add(inst{row: shr64, reg: b, v: b, imm: 1})\n"},
+	{"machine code: rows of the outer dimensions step as those of the first", "internal/codegen/amd64/frame.go", "streamAt(i, int32(StreamAdvance+8*d))", "streamAt(i, int32(StreamAdvance))"},
+	{"machine code: of what was interrupted a register comes back from its neighbour's place", "internal/codegen/amd64/emit.go", "\t\t\t\tr = loadRow(k)\n\t\t\t}\n\t\t\tfor _, reg := range e.alloc.used[c] {\n", "\t\t\t\tr = loadRow(k)\n\t\t\t}\n\t\t\tfor i, reg := range e.alloc.used[c] {\n\t\t\t\tif load && c == 0 && i == 1 {\n\t\t\t\t\te.op(r, operands{reg: reg, rm: inMemory(at(rsi, off-e.l.size(k)))})\n\t\t\t\t\toff += e.l.size(k)\n\t\t\t\t\tcontinue\n\t\t\t\t}\n"},
+	{"machine code: two values share a place in memory", "internal/codegen/amd64/emit.go", "return at(rsi, e.slotBase+e.alloc.slot[v])", "return at(rsi, e.slotBase+e.alloc.slot[v]&^64)"},
+	{"machine code: a value that only some lanes bring out of a loop is the same for all", "internal/codegen/amd64/lanes.go", "\tif c.partial && !c.same[j] {\n", "\tif false {\n"},
+	{"machine code: small integers keep what overflowed", "internal/codegen/amd64/ops.go", "l.op2i(vpsrad, dst, fromReg(u), int32(32-n))", "l.op2i(vpsrad, dst, fromReg(u), int32(31-n))"},
+	{"machine code: > is >=", "internal/codegen/amd64/target.go", "ir.OpGt: greater,", "ir.OpGt: greaterEqual,"},
+	{"machine code: NaN as an unsigned integer is the largest", "internal/codegen/amd64/avx512.go", "l.op2(vcvttpd2uqq, dst, fromReg(u))", "l.op2(vcvttpd2uqq, dst, fromReg(x))"},
+	{"machine code: large unsigned numbers become negative floats", "internal/codegen/amd64/avx512.go", "l.op2(vcvtudq2pd, dst[p], fromReg(s))", "l.op2(vcvtdq2pd, dst[p], fromReg(s))"},
+	{"machine code: a group at the end of an array is thought to lie in it", "internal/codegen/amd64/memory.go", "l.add(inst{row: subImm4, reg: most, v: l.gpr(length), imm: int32(l.lanes)})", "l.add(inst{row: subImm4, reg: most, v: l.gpr(length), imm: int32(l.lanes - 1)})"},
+	{"machine code: elements of 32 bits are gathered with the mask of the lower half", "internal/codegen/amd64/memory.go", "one(vgatherqps, idx[2*p+1], ms[2*p+1])", "one(vgatherqps, idx[2*p+1], ms[2*p])"},
+	{"machine code: negative numbers are divided by a constant without their sign", "internal/codegen/amd64/divide.go", "\t\t\tl.op3(subInt.of(t), q, u, fromReg(sign))\n", "\t\t\tl.copy(q, u)\n"},
+	{"machine code: the failing lane that is named is the one behind", "internal/cpu/native.go", "\tfor lanes>>at.lane&1 == 0 {\n\t\tat.lane++\n\t}\n", "\tfor lanes>>at.lane&1 == 0 || at.lane < 1 && lanes > 1 {\n\t\tat.lane++\n\t}\n"},
+	{"machine code: lanes that are not there print too", "internal/cpu/native.go", "\t\tif active&1 == 0 {\n\t\t\tcontinue\n\t\t}\n", "\t\tif active&1 == 0 && s.in.Op != ir.OpPrint {\n\t\t\tcontinue\n\t\t}\n"},
+
 	// Loops as workers.
 	{"all loops that became workers walk along the first of them", "stages.go", "strides[dim] += times", "strides[len(c.loop)] += times"},
 	{"a condition that holds of the first worker is believed of all", "stages.go", "if !uniformOperand(&v.l.In[i], v.l.Shape) {", "if false {"},
@@ -130,7 +156,7 @@ var faults = []planted{
 	{"what a launch reads and writes is not copied in", "gpu_launch.go", "return b.indexed || !b.written", "return !b.written"},
 
 	// Calls.
-	{"an argument that the result overlaps is not copied", "call.go", "if elementwise && a.array.offset == o.array.offset && shape.SameElements(", "if elementwise || shape.SameElements("},
+	{"an argument that the result overlaps is not copied", "call.go", "!(elementwise && a.array.offset == o.array.offset && shape.SameElements(", "!(elementwise || shape.SameElements("},
 	{"arrays overlap only if they begin in the same place", "internal/shape/alias.go", "return (a.Offset-b.Offset)%g == 0", "return a.Offset == b.Offset"},
 	{"a repeated dimension walks on", "internal/shape/shape.go", "case d == 1:\n\t\t\tout[lead+i] = 0", "case d == 1:\n\t\t\tout[lead+i] = st[i]"},
 	{"the last element of Linspace is computed like the others", "storage.go", "dst[last/stride] = g.stop", "_ = last"},
@@ -211,11 +237,14 @@ func (p planted) find(t *testing.T, root string) (by string, took time.Duration,
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "test", "-vet=off", "-count=1", "-failfast", "-timeout=3m", "-skip", notSuite, "-overlay", filepath.Join(dir, "overlay.json"), "./gpukit")
 	cmd.Dir = filepath.Dir(root)
-	engines := "reference,cpu"
-	if strings.Contains(p.file, "nvptx") || strings.HasPrefix(p.file, "gpu_") {
+	engines, processor := "reference,portable", "portable"
+	switch {
+	case strings.Contains(p.file, "nvptx") || strings.HasPrefix(p.file, "gpu_"):
 		engines = "reference,sim:quadro-k2000"
+	case strings.Contains(p.file, "amd64") || slices.Contains(machineCode, p.file):
+		engines, processor = "reference,avx512,avx2", ""
 	}
-	cmd.Env = append(os.Environ(), "ENGINES="+engines)
+	cmd.Env = append(os.Environ(), "ENGINES="+engines, engineVariable+"="+processor)
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	took = time.Since(start)

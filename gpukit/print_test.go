@@ -141,6 +141,9 @@ func TestPrint(t *testing.T) {
 // TestPrintStopped: what was printed before a kernel was stopped is shown.
 func TestPrintStopped(t *testing.T) {
 	eachKind(t, func(t *testing.T, d *Device) {
+		if _, err := d.ExplainLaunch(printsForEver, Blocks(1), Threads(2), Zeros(3)); err != nil { // which compiles it
+			t.Fatal(err)
+		}
 		time.AfterFunc(200*time.Millisecond, func() { d.Close() })
 		var err error
 		text := stdout(t, func() { err = d.Launch(printsForEver, Blocks(1), Threads(2), Zeros(3)) })

@@ -2,13 +2,17 @@ package gpukit
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/token"
 	"reflect"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"gpunotes/gpukit/host"
+	"gpunotes/gpukit/internal/cpu"
 	"gpunotes/gpukit/internal/frontend"
 	"gpunotes/gpukit/internal/ir"
 	"gpunotes/gpukit/internal/shape"
@@ -39,6 +43,10 @@ type function struct {
 	scope  source.Scope
 	source *frontend.Program
 	uses   []use // functions that a notebook's scopes resolved
+	lines  map[sourceLine]string
+
+	mu       sync.Mutex
+	retained []*call // calls that are over and can run again, the last one last
 }
 
 // use is a function that another one calls. A notebook variable can be assigned
@@ -47,6 +55,42 @@ type use struct {
 	scope source.Scope
 	name  string
 	decl  *ast.FuncDecl
+}
+
+// sourceLine is a place in the source, file and line.
+type sourceLine struct {
+	file string
+	line int
+}
+
+// note keeps the text of a declaration, for listings.
+func (f *function) note(at token.Position, text string) {
+	if f.lines == nil {
+		f.lines = map[sourceLine]string{}
+	}
+	for i, s := range strings.Split(text, "\n") {
+		f.lines[sourceLine{at.Filename, at.Line + i}] = strings.TrimSpace(s)
+	}
+}
+
+// withSource puts the line of the source behind each comment of a listing that names
+// a position.
+func (f *function) withSource(listing string) string {
+	var b strings.Builder
+	last := ""
+	for line := range strings.Lines(listing) {
+		at, ok := strings.CutPrefix(strings.TrimSpace(line), "; ")
+		place := strings.Split(at, ":")
+		if n := len(place); ok && n >= 3 {
+			k, _ := strconv.Atoi(place[n-2])
+			if text := f.lines[sourceLine{strings.Join(place[:n-2], ":"), k}]; text != "" && text != last {
+				line = fmt.Sprintf("; %-16s  %s\n", at, text)
+				last = text
+			}
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // current reports whether every name still stands for the same function.
@@ -80,10 +124,10 @@ type program struct {
 	checks checks
 }
 
-// function finds and reads the source of fn.
-func (d *Device) function(fn any) (*function, error) {
+// known is the function that fn was found to be before, or nil, and its key.
+func (d *Device) known(fn any) (*function, functionKey) {
 	if f, ok := fn.(*function); ok { // found already
-		return f, nil
+		return f, functionKey{}
 	}
 	key := functionKey{id: source.Identity(fn), notebook: host.Current().Source}
 	if key.notebook != nil {
@@ -94,8 +138,17 @@ func (d *Device) function(fn any) (*function, error) {
 		f := d.programs.functions[key]
 		d.mu.Unlock()
 		if f != nil && f.current() {
-			return f, nil
+			return f, key
 		}
+	}
+	return nil, key
+}
+
+// function finds and reads the source of fn.
+func (d *Device) function(fn any) (*function, error) {
+	known, key := d.known(fn)
+	if known != nil {
+		return known, nil
 	}
 	src, err := source.Resolve(fn, key.notebook)
 	if err != nil {
@@ -105,6 +158,7 @@ func (d *Device) function(fn any) (*function, error) {
 	if src.Builtin != "" {
 		f.source, err = frontend.CompileMath(src.Builtin)
 	} else {
+		f.note(src.Where, src.Text())
 		f.source, err = frontend.Compile(f.input(src, key.notebook != nil && src.Package == ""))
 	}
 	if err != nil {
@@ -157,6 +211,9 @@ func (f *function) lookup(scope source.Scope, notebook bool) func(string) (front
 		}
 		if notebook && d.Func != nil {
 			f.uses = append(f.uses, use{scope, name, d.Func})
+		}
+		if d.Func != nil {
+			f.note(d.Where, d.Text())
 		}
 		out := frontend.Decl{
 			Name:    d.Name,
@@ -214,7 +271,7 @@ func (d *Device) program(f *function) (*program, error) {
 	d.mu.Unlock()
 	p.once.Do(func() {
 		p.ir = ir.Narrow(ir.Optimize(f.source.Func), d.options.fastMath)
-		if d.options.unchecked {
+		if e, ok := d.engine.(cores); d.options.unchecked && (!ok || e.Engine == cpu.Portable) { // else it could end the process
 			ir.DropBounds(p.ir)
 		}
 		ir.Walk(p.ir.Body, func(in *ir.Instr) {
@@ -222,7 +279,9 @@ func (d *Device) program(f *function) (*program, error) {
 		})
 		k := newKernel(p.ir)
 		p.kernel.f, p.kernel.given, p.kernel.fails, p.kernel.prints = p.ir, p.ir, k.fails, k.prints
-		_, p.err = p.kernel.compiled(d)
+		if !p.worthForms || d.gpu != nil { // else a form of it may be all that runs
+			_, p.err = p.kernel.compiled(d)
+		}
 	})
 	return p, p.err
 }

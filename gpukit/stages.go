@@ -71,12 +71,8 @@ func (k *kernel) compiled(d *Device) (*kernel, error) {
 func (k *kernel) compile(d *Device) (err error) {
 	f := k.f
 	if d.options.fastMath {
-		defer func() { // a fault of ours must not end a notebook
-			if r := recover(); r != nil {
-				err = fmt.Errorf("%v", r)
-			}
-		}()
-		f, k.inParts = ir.Reassociate(f)
+		defer recovered(&err)
+		f, k.inParts = ir.Reassociate(ir.Relax(f))
 	}
 	if err = ir.Verify(f); err == nil {
 		k.code, err = d.engine.compile(f, d.options)
@@ -98,7 +94,8 @@ type form struct {
 	err     error
 	uniform []bool // by parameter: every worker has the same
 	// proven is the function without the checks that cannot fail where the
-	// conditions hold; nil if there are none.
+	// conditions hold; nil if there are none. Both are made by prove.
+	proving    sync.Once
 	proven     *kernel
 	conditions []ir.Condition
 	// stages are the function with loops as workers; none if no loop is.
@@ -109,7 +106,7 @@ type form struct {
 // formStage is a stage for all calls of a form.
 type formStage struct {
 	kernel     *kernel
-	checked    *kernel // where a condition does not hold
+	checked    func() (*kernel, error) // where a condition does not hold
 	conditions []ir.Condition
 	counts     []*ir.Func // of the iterations of each loop
 	loops      []ir.Pos   // where these are
@@ -144,17 +141,29 @@ func (p *program) form(c *call, l *launch) (*form, error) {
 	return f, f.err
 }
 
-// make finds the loops that become workers and the checks that sizes decide.
-func (f *form) make(fn *ir.Func, c *call) (err error) {
-	defer func() { // a fault of ours must not end a notebook
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%v", r)
-		}
-	}()
-	uniform := f.uniform
-	if g, conditions := ir.AssumeBounds(fn); len(conditions) > 0 {
-		f.proven, f.conditions = newKernel(ir.Optimize(g)), conditions
+// recovered makes an error of a panic: a fault of ours must not end a notebook.
+func recovered(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("%v", r)
 	}
+}
+
+// prove finds the checks that sizes decide. Without it the function is as good.
+func (f *form) prove(fn *ir.Func) (*kernel, []ir.Condition) {
+	f.proving.Do(func() {
+		var err error
+		defer recovered(&err)
+		if g, conditions := ir.AssumeBounds(fn); len(conditions) > 0 {
+			f.proven, f.conditions = newKernel(ir.Optimize(g)), conditions
+		}
+	})
+	return f.proven, f.conditions
+}
+
+// make finds the loops that become workers.
+func (f *form) make(fn *ir.Func, c *call) (err error) {
+	defer recovered(&err)
+	uniform := f.uniform
 	if c.block.X > 0 || c.fn.source.Meets || !slices.ContainsFunc(fn.Mems, func(m ir.Memory) bool { return m.Space == ir.Global }) {
 		return nil
 	}
@@ -172,7 +181,10 @@ func (f *form) make(fn *ir.Func, c *call) (err error) {
 		st := &s.Stages[i]
 		fs := formStage{kernel: liftedKernel(st.Func, uniform), conditions: st.Conditions, counts: st.Counts, loops: st.Pos, steps: st.Steps}
 		if len(st.Conditions) > 0 {
-			fs.checked = liftedKernel(st.Checked, uniform)
+			fs.checked = sync.OnceValues(func() (k *kernel, err error) {
+				defer recovered(&err)
+				return liftedKernel(st.Checked(), uniform), nil
+			})
 		}
 		f.stages = append(f.stages, fs)
 	}
@@ -230,6 +242,9 @@ func (c *call) loopStages(d *Device) ([]stage, error) {
 		return nil, err
 	}
 	whole := func(k *kernel) ([]stage, error) {
+		if why := caught(func() { c.solidify(d, nil) }); why != "" {
+			return nil, &ShapeError{Op: c.op, Detail: why}
+		}
 		if k, err = k.compiled(d); err != nil {
 			return nil, err
 		}
@@ -241,14 +256,15 @@ func (c *call) loopStages(d *Device) ([]stage, error) {
 	if c.form, err = c.prog.form(c, l); err != nil {
 		return nil, err
 	}
-	values := parameterValues{l: l}
-	stages, why, err := c.spreadStages(d, c.form, &values)
+	values := &parameterValues{l: l}
+	c.values = values
+	stages, why, err := c.spreadStages(d, c.form, values)
 	if stages != nil || err != nil {
 		return stages, err
 	}
 	c.serial = why
-	if c.form.proven != nil && values.allHold(c.form.conditions) {
-		return whole(c.form.proven)
+	if k, conditions := c.form.prove(c.prog.ir); k != nil && values.allHold(conditions) {
+		return whole(k)
 	}
 	return whole(&c.prog.kernel)
 }
@@ -291,6 +307,16 @@ func (v *parameterValues) get(i int) ir.Bits {
 		v.args[i], v.have[i] = argument(&v.l.In[i], make([]int, len(v.l.Shape))), true
 	}
 	return v.args[i]
+}
+
+// still reports whether all that was read is what it was.
+func (v *parameterValues) still() bool {
+	for i, have := range v.have {
+		if have && argument(&v.l.In[i], make([]int, len(v.l.Shape))) != v.args[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // allHold tests conditions, which do not hold of what differs between workers.
@@ -338,6 +364,12 @@ func uses(f *ir.Func, v ir.Value) (yes bool) {
 func (c *call) spreadStages(d *Device, f *form, values *parameterValues) (stages []stage, why string, err error) {
 	workers, _ := shape.Size(c.loop)
 	observed := 0
+	type choice struct {
+		*formStage
+		kernel *kernel
+		counts []int
+	}
+	var chosen []choice
 	for i := range f.stages {
 		fs := &f.stages[i]
 		counts := make([]int, len(fs.counts))
@@ -357,7 +389,9 @@ func (c *call) spreadStages(d *Device, f *form, values *parameterValues) (stages
 		}
 		k := fs.kernel
 		if !values.allHold(fs.conditions) {
-			k = fs.checked
+			if k, err = fs.checked(); err != nil {
+				return nil, "", internal(err)
+			}
 		}
 		if k.observed() {
 			// The lowest worker that fails might fail in a later stage than another.
@@ -365,11 +399,20 @@ func (c *call) spreadStages(d *Device, f *form, values *parameterValues) (stages
 				return nil, "its workers could fail in several stages, and which failed first would not be known", nil
 			}
 		}
-		if k, err = k.compiled(d); err != nil {
+		chosen = append(chosen, choice{fs, k, counts})
+	}
+	for _, x := range chosen {
+		if why := caught(func() { c.solidify(d, x.kernel.lifted) }); why != "" {
+			return nil, "", &ShapeError{Op: c.op, Detail: why}
+		}
+	}
+	for _, x := range chosen {
+		k, err := x.kernel.compiled(d)
+		if err != nil {
 			return nil, "", err
 		}
-		s := c.stage(k, counts, values)
-		s.of = fs
+		s := c.stage(k, x.counts, values)
+		s.of = x.formStage
 		if s.name = c.fn.name; len(stages) > 0 {
 			s.name = fmt.Sprintf("%s (stage %d)", c.fn.name, len(stages)+1)
 		}
@@ -388,7 +431,7 @@ func (c *call) stage(k *kernel, counts []int, values *parameterValues) stage {
 	loop := len(c.loop)
 	dims := append(slices.Clone(c.loop), counts...)
 	rank := len(dims)
-	l := &launch{Launch: base.Launch, mems: make([]*bound, len(k.f.Mems))}
+	l := &launch{Launch: base.Launch, mems: make([]*bound, len(k.f.Mems)), nums: make([]*bound, len(k.lifted.Params))}
 	l.In, l.Out, l.Mems = nil, nil, nil
 	over := func(strides []int) []int {
 		return append(append(make([]int, 0, rank), strides...), make([]int, rank-len(strides))...)
@@ -415,7 +458,7 @@ func (c *call) stage(k *kernel, counts []int, values *parameterValues) stage {
 			o = cpu.Operand{Type: t, Index: true, Strides: make([]int, rank)}
 			o.Strides[loop+k.given.Params[x.Param].Dim] = 1
 		default:
-			o, b = base.In[x.Param], base.in[x.Param]
+			o, b, l.nums[i] = base.In[x.Param], base.in[x.Param], base.nums[x.Param]
 			if o.Data != nil || o.Gen != nil || o.Index {
 				o.Strides = over(o.Strides)
 			}

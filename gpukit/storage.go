@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"gpunotes/gpukit/internal/cpu"
 	"gpunotes/gpukit/internal/ir"
 )
 
@@ -21,6 +22,7 @@ type storage interface {
 type sliceOf[T any] struct {
 	t     DType
 	data  []T
+	boxed any // data
 	load  func(T) ir.Bits
 	store func(ir.Bits) T
 }
@@ -29,10 +31,10 @@ func (s *sliceOf[T]) dtype() DType             { return s.t }
 func (s *sliceOf[T]) len() int                 { return len(s.data) }
 func (s *sliceOf[T]) bits(k int) ir.Bits       { return s.load(s.data[k]) }
 func (s *sliceOf[T]) setBits(k int, b ir.Bits) { s.data[k] = s.store(b) }
-func (s *sliceOf[T]) slice() any               { return s.data }
+func (s *sliceOf[T]) slice() any               { return s.boxed }
 
-func ints[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](t DType, data []T) storage {
-	return &sliceOf[T]{t, data, func(x T) ir.Bits { return ir.Bits(x) }, func(b ir.Bits) T { return T(b) }}
+func ints[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64](t DType, data []T, boxed any) storage {
+	return &sliceOf[T]{t, data, boxed, func(x T) ir.Bits { return ir.Bits(x) }, func(b ir.Bits) T { return T(b) }}
 }
 
 // storageOf wraps a flat Go slice without copying it; int and uint slices are
@@ -42,27 +44,27 @@ func storageOf(x any) storage {
 	case storage: // of an operand that is not in host memory
 		return d
 	case []float64:
-		return &sliceOf[float64]{Float64, d, ir.FromF64, ir.ToF64}
+		return &sliceOf[float64]{Float64, d, x, ir.FromF64, ir.ToF64}
 	case []float32:
-		return &sliceOf[float32]{Float32, d, ir.FromF32, ir.ToF32}
+		return &sliceOf[float32]{Float32, d, x, ir.FromF32, ir.ToF32}
 	case []bool:
-		return &sliceOf[bool]{Bool, d, ir.FromBool, func(b ir.Bits) bool { return b != 0 }}
+		return &sliceOf[bool]{Bool, d, x, ir.FromBool, func(b ir.Bits) bool { return b != 0 }}
 	case []int8:
-		return ints(Int8, d)
+		return ints(Int8, d, x)
 	case []int16:
-		return ints(Int16, d)
+		return ints(Int16, d, x)
 	case []int32:
-		return ints(Int32, d)
+		return ints(Int32, d, x)
 	case []int64:
-		return ints(Int64, d)
+		return ints(Int64, d, x)
 	case []uint8:
-		return ints(Uint8, d)
+		return ints(Uint8, d, x)
 	case []uint16:
-		return ints(Uint16, d)
+		return ints(Uint16, d, x)
 	case []uint32:
-		return ints(Uint32, d)
+		return ints(Uint32, d, x)
 	case []uint64:
-		return ints(Uint64, d)
+		return ints(Uint64, d, x)
 	}
 	// int, uint and named element types: by kind.
 	v := reflect.ValueOf(x)
@@ -83,33 +85,51 @@ func storageOf(x any) storage {
 // makeStorage makes n zeros. It panics with a *ShapeError if they do not fit into
 // memory.
 func makeStorage(t DType, n int) storage {
+	s, dirty := makeDirty(t, n)
+	if dirty {
+		wipe(s)
+	}
+	return s
+}
+
+// makeDirty is makeStorage for what will be written whole: dirty says that the
+// elements are not zeros, but whatever.
+func makeDirty(t DType, n int) (s storage, dirty bool) {
 	needRoom("", t, n)
 	switch t {
 	case Float64:
-		return storageOf(make([]float64, n))
+		return fresh[float64](n)
 	case Float32:
-		return storageOf(make([]float32, n))
+		return fresh[float32](n)
 	case Bool:
-		return storageOf(make([]bool, n))
+		return fresh[bool](n)
 	case Int8:
-		return storageOf(make([]int8, n))
+		return fresh[int8](n)
 	case Int16:
-		return storageOf(make([]int16, n))
+		return fresh[int16](n)
 	case Int32:
-		return storageOf(make([]int32, n))
+		return fresh[int32](n)
 	case Int64:
-		return storageOf(make([]int64, n))
+		return fresh[int64](n)
 	case Uint8:
-		return storageOf(make([]uint8, n))
+		return fresh[uint8](n)
 	case Uint16:
-		return storageOf(make([]uint16, n))
+		return fresh[uint16](n)
 	case Uint32:
-		return storageOf(make([]uint32, n))
+		return fresh[uint32](n)
 	case Uint64:
-		return storageOf(make([]uint64, n))
+		return fresh[uint64](n)
 	}
 	panic(fmt.Sprintf("gpukit: internal error: no storage of %v", t))
 }
+
+func fresh[T bool | int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | float32 | float64](n int) (storage, bool) {
+	data, dirty := cpu.MakeArray[T](n)
+	return storageOf(data), dirty
+}
+
+// wipe makes all elements of a storage in host memory zeros.
+func wipe(s storage) { reflect.ValueOf(sliceBehind(s)).Clear() }
 
 func dtypeOfKind(k reflect.Kind) DType {
 	switch k {

@@ -25,20 +25,13 @@ import (
 // fn failed for an element, a *DeviceError if a GPU could not do it,
 // ErrInterrupted if the user pressed Stop.
 func (d *Device) Vectorize(fn any, args ...any) (*Array, error) {
-	out, err := d.spreadAndRun("Vectorize", fn, nil, 1, args)
-	if err != nil {
-		return nil, err
-	}
-	return out[0].array, nil
+	a, _, err := d.spreadAndRun("Vectorize", fn, nil, 1, args)
+	return a, err
 }
 
 // Vectorize2 is Vectorize for functions of two results.
 func (d *Device) Vectorize2(fn any, args ...any) (*Array, *Array, error) {
-	out, err := d.spreadAndRun("Vectorize2", fn, nil, 2, args)
-	if err != nil {
-		return nil, nil, err
-	}
-	return out[0].array, out[1].array, nil
+	return d.spreadAndRun("Vectorize2", fn, nil, 2, args)
 }
 
 // GUVectorize calls fn once for every slice of its arguments. layout says, in
@@ -65,28 +58,33 @@ func (d *Device) Vectorize2(fn any, args ...any) (*Array, *Array, error) {
 // The errors are those of Vectorize; a layout that cannot be parsed is an
 // *ArgumentError with the position.
 func (d *Device) GUVectorize(fn any, layout string, args ...any) (*Array, error) {
-	out, err := d.spreadAndRun("GUVectorize", fn, &layout, 1, args)
-	if err != nil {
-		return nil, err
-	}
-	return out[0].array, nil
+	a, _, err := d.spreadAndRun("GUVectorize", fn, &layout, 1, args)
+	return a, err
 }
 
 // GUVectorize2 is GUVectorize for two results.
 func (d *Device) GUVectorize2(fn any, layout string, args ...any) (*Array, *Array, error) {
-	out, err := d.spreadAndRun("GUVectorize2", fn, &layout, 2, args)
-	if err != nil {
-		return nil, nil, err
-	}
-	return out[0].array, out[1].array, nil
+	return d.spreadAndRun("GUVectorize2", fn, &layout, 2, args)
 }
 
-func (d *Device) spreadAndRun(op string, fn any, layout *string, n int, args []any) ([]bound, error) {
-	c, err := d.spread(op, fn, layout, n, args)
-	if err != nil {
-		return nil, d.orClosed(op, err)
+// spreadAndRun gives the first two results.
+func (d *Device) spreadAndRun(op string, fn any, layout *string, n int, args []any) (a, b *Array, err error) {
+	c := d.repeat(op, fn, layout, Grid{}, Block{}, args)
+	if c == nil {
+		c, err = d.spread(op, fn, layout, n, args)
 	}
-	return c.outs, d.orClosed(op, d.run(c))
+	if err == nil {
+		err = d.run(c)
+	}
+	if err != nil {
+		return nil, nil, d.orClosed(op, err)
+	}
+	a = c.outs[0].array
+	if len(c.outs) > 1 {
+		b = c.outs[1].array
+	}
+	c.retain(d, layout)
+	return a, b, nil
 }
 
 func parameters(ps []frontend.Param) string {

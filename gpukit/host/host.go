@@ -20,6 +20,11 @@ type Host struct {
 	// Interrupted reports whether the user has asked the running cell to stop.
 	// It is polled often, from any goroutine, and must be cheap.
 	Interrupted func() bool
+	// Progress takes how far a call is: done of total equal parts of its work, which
+	// parts those are differs. It is called often, from any goroutine, and must be
+	// cheap. A call begins with done 0; calls at the same time report in turns. Of a
+	// call whose work cannot be counted nothing is reported.
+	Progress func(done, total int64)
 	// Update replaces the HTML shown under the display id, or shows it first.
 	Update func(displayID, html string) error
 }

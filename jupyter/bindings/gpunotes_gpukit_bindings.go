@@ -67,6 +67,7 @@ func init() {
 			"Plan":            reflect.TypeOf((*gpukit.Plan)(nil)).Elem(),
 			"PlanArgument":    reflect.TypeOf((*gpukit.PlanArgument)(nil)).Elem(),
 			"PlanLoop":        reflect.TypeOf((*gpukit.PlanLoop)(nil)).Elem(),
+			"PlanMachine":     reflect.TypeOf((*gpukit.PlanMachine)(nil)).Elem(),
 			"PlanTable":       reflect.TypeOf((*gpukit.PlanTable)(nil)).Elem(),
 			"ShapeError":      reflect.TypeOf((*gpukit.ShapeError)(nil)).Elem(),
 			"WorkerError":     reflect.TypeOf((*gpukit.WorkerError)(nil)).Elem(),

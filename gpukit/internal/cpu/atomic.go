@@ -27,12 +27,59 @@ type words[T element] struct {
 	add  func(*T, T) T
 }
 
+// elements give single elements of slices of a type as bits.
+var elements [numTypes]struct {
+	get func(mem any, i int64) ir.Bits
+	set func(mem any, i int64, b ir.Bits)
+	of  any // a formOf
+	no  any // an empty slice
+}
+
+type formOf[T element] struct {
+	from func(ir.Bits) T
+	to   func(T) ir.Bits
+}
+
+func elementsOf[T element](t ir.Type, from func(ir.Bits) T, to func(T) ir.Bits) {
+	e := &elements[t]
+	e.get = func(mem any, i int64) ir.Bits { return to(mem.([]T)[i]) }
+	e.set = func(mem any, i int64, b ir.Bits) { mem.([]T)[i] = from(b) }
+	e.of, e.no = formOf[T]{from, to}, []T{}
+}
+
 var atomics [ir.CompareSwap + 1][numTypes]step
 
+// atomicOne are those on one element of a memory, for code: base is the memory's
+// address in elements, and y the second operand of CompareSwap.
+var atomicOne [ir.CompareSwap + 1][numTypes]func(mem any, base uintptr, i int64, x, y ir.Bits) (old ir.Bits)
+
 func atomicsOf[T number](t ir.Type, w *words[T], kinds map[ir.Kind]func(old, x, y T) T) {
+	e := elements[t].of.(formOf[T])
 	for k, f := range kinds {
 		atomics[k][t] = atomicStep(k, w, f)
+		atomicOne[k][t] = func(mem any, base uintptr, i int64, x, y ir.Bits) ir.Bits {
+			return e.to(change(w, mem.([]T), base, i, e.from(x), e.from(y), f))
+		}
 	}
+}
+
+// change is an atomic operation on one element of a Global memory.
+func change[T number](w *words[T], mem []T, base uintptr, i int64, x, y T, f func(old, x, y T) T) T {
+	p := &mem[i]
+	if w != nil {
+		for {
+			old := w.load(p)
+			if w.swap(p, old, f(old, x, y)) {
+				return old
+			}
+		}
+	}
+	lock := &locks[(base+uintptr(i))%stripes]
+	lock.Lock()
+	old := *p
+	*p = f(old, x, y)
+	lock.Unlock()
+	return old
 }
 
 var atomicNames = [...]string{"add", "min", "max", "and", "or", "xor", "exchange", "compareswap"}
@@ -102,28 +149,9 @@ func atomicStep[T number](k ir.Kind, w *words[T], f func(old, x, y T) T) step {
 				old := w.add(&mem[idx[i*si]], v) - v
 				put(i, old)
 			}
-		case w != nil:
-			for i := range n {
-				p := &mem[idx[i*si]]
-				for {
-					old := w.load(p)
-					if w.swap(p, old, f(old, vx[i*sx], vy[i*sy])) {
-						put(i, old)
-						break
-					}
-				}
-			}
 		default:
-			first := b.base[x.mem]
 			for i := range n {
-				j := idx[i*si]
-				p := &mem[j]
-				lock := &locks[(first+uintptr(j))%stripes]
-				lock.Lock()
-				old := *p
-				*p = f(old, vx[i*sx], vy[i*sy])
-				lock.Unlock()
-				put(i, old)
+				put(i, change(w, mem, b.base[x.mem], idx[i*si], vx[i*sx], vy[i*sy], f))
 			}
 		}
 		if d != nil {
@@ -157,6 +185,17 @@ func integerAtomics[T integer](t ir.Type, w *words[T]) {
 }
 
 func init() {
+	elementsOf(ir.Bool, func(b ir.Bits) bool { return b != 0 }, ir.FromBool)
+	elementsOf(ir.I8, fromInt[int8], toInt[int8])
+	elementsOf(ir.I16, fromInt[int16], toInt[int16])
+	elementsOf(ir.I32, fromInt[int32], toInt[int32])
+	elementsOf(ir.I64, fromInt[int64], toInt[int64])
+	elementsOf(ir.U8, fromInt[uint8], toInt[uint8])
+	elementsOf(ir.U16, fromInt[uint16], toInt[uint16])
+	elementsOf(ir.U32, fromInt[uint32], toInt[uint32])
+	elementsOf(ir.U64, fromInt[uint64], toInt[uint64])
+	elementsOf(ir.F32, ir.ToF32, ir.FromF32)
+	elementsOf(ir.F64, ir.ToF64, ir.FromF64)
 	integerAtomics[int8](ir.I8, nil)
 	integerAtomics[int16](ir.I16, nil)
 	integerAtomics(ir.I32, &words[int32]{atomic.LoadInt32, atomic.CompareAndSwapInt32, atomic.AddInt32})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"gpunotes/gpukit/internal/frontend"
 	"gpunotes/gpukit/internal/ir"
 	"gpunotes/gpukit/internal/ir/irtest"
 )
@@ -85,39 +86,44 @@ func mustRun(b *testing.B, p *Program, l Launch) {
 
 func BenchmarkDistance(b *testing.B) {
 	const n = 1_000_000
-	p := compile(b, distance())
 	lat := floats64(n, func(i int) float64 { return 29 + 2*float64(i/1000)/999 })
 	lon := floats64(n, func(i int) float64 { return 99 + 2*float64(i%1000)/999 })
 	out, outGo := make([]float64, n), make([]float64, n)
 	result := []Operand{flat(out, ir.F64)}
 	b.Run("2arrays", func(b *testing.B) {
-		l := Launch{Shape: []int{n}, In: []Operand{flat(lat, ir.F64), flat(lon, ir.F64), scalarF64(30), scalarF64(101), scalarF64(1)}, Out: result, Goroutines: 1}
-		ratio(b, n, func() { mustRun(b, p, l) }, func() {
-			for i := range outGo {
-				outGo[i] = distGo(lat[i], lon[i], 30, 101, 1)
-			}
+		each(b, distance(), func(b *testing.B, p *Program) {
+			l := Launch{Shape: []int{n}, In: []Operand{flat(lat, ir.F64), flat(lon, ir.F64), scalarF64(30), scalarF64(101), scalarF64(1)}, Out: result, Goroutines: 1}
+			ratio(b, n, func() { mustRun(b, p, l) }, func() {
+				for i := range outGo {
+					outGo[i] = distGo(lat[i], lon[i], 30, 101, 1)
+				}
+			})
 		})
 	})
 	b.Run("5arrays", func(b *testing.B) {
-		lat2, lon2, s := floats64(n, func(i int) float64 { return 30 + float64(i%7) }), floats64(n, func(i int) float64 { return 101 - float64(i%5) }), floats64(n, func(int) float64 { return 1 })
-		l := Launch{Shape: []int{n}, In: []Operand{flat(lat, ir.F64), flat(lon, ir.F64), flat(lat2, ir.F64), flat(lon2, ir.F64), flat(s, ir.F64)}, Out: result, Goroutines: 1}
-		ratio(b, n, func() { mustRun(b, p, l) }, func() {
-			for i := range outGo {
-				outGo[i] = distGo(lat[i], lon[i], lat2[i], lon2[i], s[i])
-			}
+		each(b, distance(), func(b *testing.B, p *Program) {
+			lat2, lon2, s := floats64(n, func(i int) float64 { return 30 + float64(i%7) }), floats64(n, func(i int) float64 { return 101 - float64(i%5) }), floats64(n, func(int) float64 { return 1 })
+			l := Launch{Shape: []int{n}, In: []Operand{flat(lat, ir.F64), flat(lon, ir.F64), flat(lat2, ir.F64), flat(lon2, ir.F64), flat(s, ir.F64)}, Out: result, Goroutines: 1}
+			ratio(b, n, func() { mustRun(b, p, l) }, func() {
+				for i := range outGo {
+					outGo[i] = distGo(lat[i], lon[i], lat2[i], lon2[i], s[i])
+				}
+			})
 		})
 	})
-	b.Run("mesh", func(b *testing.B) { // lat and lon as views of their axes
-		latAxis, lonAxis := lat[:0:0], lon[:1000]
-		for i := 0; i < n; i += 1000 {
-			latAxis = append(latAxis, lat[i])
-		}
-		l := Launch{Shape: []int{1000, 1000}, Goroutines: 1, In: []Operand{{Type: ir.F64, Data: latAxis, Strides: []int{1, 0}}, {Type: ir.F64, Data: lonAxis, Strides: []int{0, 1}}, scalarF64(30), scalarF64(101), scalarF64(1)},
-			Out: []Operand{{Type: ir.F64, Data: out, Strides: []int{1000, 1}}}}
-		ratio(b, n, func() { mustRun(b, p, l) }, func() {
-			for i := range outGo {
-				outGo[i] = distGo(lat[i], lon[i], 30, 101, 1)
+	b.Run("mesh", func(b *testing.B) {
+		each(b, distance(), func(b *testing.B, p *Program) { // lat and lon as views of their axes
+			latAxis, lonAxis := lat[:0:0], lon[:1000]
+			for i := 0; i < n; i += 1000 {
+				latAxis = append(latAxis, lat[i])
 			}
+			l := Launch{Shape: []int{1000, 1000}, Goroutines: 1, In: []Operand{{Type: ir.F64, Data: latAxis, Strides: []int{1, 0}}, {Type: ir.F64, Data: lonAxis, Strides: []int{0, 1}}, scalarF64(30), scalarF64(101), scalarF64(1)},
+				Out: []Operand{{Type: ir.F64, Data: out, Strides: []int{1000, 1}}}}
+			ratio(b, n, func() { mustRun(b, p, l) }, func() {
+				for i := range outGo {
+					outGo[i] = distGo(lat[i], lon[i], 30, 101, 1)
+				}
+			})
 		})
 	})
 }
@@ -125,43 +131,68 @@ func BenchmarkDistance(b *testing.B) {
 func BenchmarkMandelbrot(b *testing.B) {
 	const side = 300
 	const n = side * side
-	p := compile(b, irtest.Mandelbrot())
 	x, y := floats64(n, func(i int) float64 { return -2 + 2.5*float64(i%side)/side }), floats64(n, func(i int) float64 { return -1.25 + 2.5*float64(i/side)/side })
 	out, outGo := make([]int64, n), make([]int64, n)
 	l := Launch{Shape: []int{n}, In: []Operand{flat(x, ir.F64), flat(y, ir.F64), {Type: ir.I64, Scalar: 200}}, Out: []Operand{flat(out, ir.I64)}, Goroutines: 1}
-	ratio(b, n, func() { mustRun(b, p, l) }, func() {
-		for i := range outGo {
-			outGo[i] = irtest.MandelbrotGo(x[i], y[i], 200)
-		}
+	each(b, irtest.Mandelbrot(), func(b *testing.B, p *Program) {
+		ratio(b, n, func() { mustRun(b, p, l) }, func() {
+			for i := range outGo {
+				outGo[i] = irtest.MandelbrotGo(x[i], y[i], 200)
+			}
+		})
 	})
 }
 
 func BenchmarkMultiply(b *testing.B) {
-	const n = 1_000_000
+	for _, n := range []int{1000, 200_000, 2_000_000, 20_000_000} {
+		x, y := floats64(n, func(i int) float64 { return float64(i) }), floats64(n, func(i int) float64 { return float64(n - i) })
+		out, outGo := make([]float64, n), make([]float64, n)
+		for _, g := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%d/%d", n, g), func(b *testing.B) {
+				each(b, product2(), func(b *testing.B, p *Program) {
+					l := Launch{Shape: []int{n}, In: []Operand{flat(x, ir.F64), flat(y, ir.F64)}, Out: []Operand{flat(out, ir.F64)}, Goroutines: g}
+					ratio(b, n, func() { mustRun(b, p, l) }, func() {
+						for i := range outGo {
+							outGo[i] = x[i] * y[i]
+						}
+					})
+				})
+			})
+		}
+	}
+}
+
+func product2() *ir.Func {
 	f := ir.NewFunc("mul", ir.F64)
 	u, v := f.AddParam("a", ir.F64), f.AddParam("b", ir.F64)
-	bb := ir.NewBuilder(f)
-	bb.Yield(bb.Op(ir.OpMul, u, v))
-	p := compile(b, f)
-	x, y := floats64(n, func(i int) float64 { return float64(i) }), floats64(n, func(i int) float64 { return float64(n - i) })
-	out, outGo := make([]float64, n), make([]float64, n)
-	l := Launch{Shape: []int{n}, In: []Operand{flat(x, ir.F64), flat(y, ir.F64)}, Out: []Operand{flat(out, ir.F64)}, Goroutines: 1}
-	ratio(b, n, func() { mustRun(b, p, l) }, func() {
-		for i := range outGo {
-			outGo[i] = x[i] * y[i]
-		}
-	})
+	b := ir.NewBuilder(f)
+	b.Yield(b.Op(ir.OpMul, u, v))
+	return f
 }
 
 // BenchmarkTen is a warm call on ten workers.
 func BenchmarkTen(b *testing.B) {
-	p := compile(b, distance())
 	x := floats64(10, func(i int) float64 { return 30 + float64(i) })
 	out := make([]float64, 10)
 	l := Launch{Shape: []int{10}, In: []Operand{flat(x, ir.F64), flat(x, ir.F64), scalarF64(30), scalarF64(101), scalarF64(1)}, Out: []Operand{flat(out, ir.F64)}, Goroutines: 2}
-	b.ReportAllocs()
-	for b.Loop() {
-		mustRun(b, p, l)
+	each(b, distance(), func(b *testing.B, p *Program) {
+		b.ReportAllocs()
+		for b.Loop() {
+			mustRun(b, p, l)
+		}
+	})
+}
+
+// each runs a benchmark on every engine.
+func each(b *testing.B, f *ir.Func, run func(b *testing.B, p *Program)) {
+	for _, e := range Engines() {
+		b.Run(e.String(), func(b *testing.B) {
+			p, err := Compile(ir.Optimize(f), Options{Engine: e, Body: frontend.OutlinedBody})
+			if err != nil {
+				b.Fatal(err)
+			}
+			run(b, p)
+		})
 	}
 }
 
@@ -235,17 +266,18 @@ func BenchmarkMatrixProduct(b *testing.B) {
 
 func BenchmarkHistogram(b *testing.B) {
 	const n = 2_000_000
-	f := ir.Optimize(histogram())
-	p := compile(b, f)
+	f := histogram()
 	x, bins := make([]uint8, n), make([]int32, 256)
 	for i := range x {
 		x[i] = uint8(i * i / 7)
 	}
 	l := grid2(f, [2]int{100, 1}, [2]int{256, 1}, [][]int{{n}, {256}})
 	l.Mems, l.Goroutines = []any{x, bins}, 1
-	ratio(b, n, func() { mustRun(b, p, l) }, func() {
-		for _, v := range x {
-			bins[v]++
-		}
+	each(b, f, func(b *testing.B, p *Program) {
+		ratio(b, n, func() { mustRun(b, p, l) }, func() {
+			for _, v := range x {
+				bins[v]++
+			}
+		})
 	})
 }

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -160,9 +161,12 @@ func compare(p *Program, l Launch, want outcome) error {
 	return nil
 }
 
+// testEngine is what tests of no engine in particular run on.
+var testEngine = flag.Int("engine", int(Portable), "the engine, by number, of tests that are of none in particular")
+
 func compile(t testing.TB, f *ir.Func) *Program {
 	t.Helper()
-	p, err := Compile(f)
+	p, err := Compile(f, Options{Engine: Engine(*testEngine)})
 	if err != nil {
 		t.Fatalf("%v\n%v", err, f)
 	}

@@ -62,6 +62,9 @@ type Launch struct {
 	// at a time. Once it is true Run ends soon with ErrCancelled, even from a
 	// loop without end.
 	Cancelled func() bool
+	// Progress, if not nil, takes at the same places how many of the equal parts of
+	// the work are done, and at the begin, with 0.
+	Progress func(done, total int)
 }
 
 // MaxGroup is the largest block of threads that can meet.
@@ -103,11 +106,15 @@ type Program struct {
 	mu    sync.RWMutex
 	plans map[string]*plan // by classes of the parameters
 	runs  sync.Pool
+
+	native *machineProgram // nil if there is none
+	crews  sync.Pool
 }
 
 // Compile makes a program of a verified function without calls. The function
-// must not change afterwards.
-func Compile(f *ir.Func) (*Program, error) {
+// must not change afterwards. With machine code, whatever that does not have runs in
+// the portable engine: Program.Refused tells.
+func Compile(f *ir.Func, o Options) (*Program, error) {
 	if err := ir.Verify(f); err != nil {
 		return nil, err
 	}
@@ -142,6 +149,11 @@ func Compile(f *ir.Func) (*Program, error) {
 	})
 	for _, q := range f.Params {
 		p.used = append(p.used, used[q.Value])
+	}
+	for _, t := range MachineTargets() {
+		if engineOf(t) == o.Engine && !p.meets {
+			p.native = &machineProgram{given: f, target: t, body: o.Body, load: LoadNative, variants: map[string]*variant{}}
+		}
 	}
 	return p, nil
 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -48,6 +49,56 @@ func (p *Program) Stats(l *Launch) Stats {
 	return s
 }
 
+// Refused says why machine code does not run calls of l's shape and strides, or nil
+// if it does. It compiles the code if there is none yet.
+func (p *Program) Refused(l *Launch) error {
+	_, err := p.variantOf(l)
+	return err
+}
+
+// variantOf is the machine code for l; l may leave results out.
+func (p *Program) variantOf(l *Launch) (*variant, error) {
+	switch {
+	case p.native == nil && p.meets:
+		return nil, errors.New("threads of a block wait for each other, or share memory")
+	case p.native == nil:
+		return nil, errors.New("the engine is portable")
+	}
+	if err := p.native.prepare(); err != nil {
+		return nil, err
+	}
+	r := &crew{native: p.native}
+	r.prog, r.plain, r.planning, r.launch = p, true, true, *l
+	r.pad()
+	total, err := r.layout()
+	if err != nil {
+		return nil, err
+	}
+	if total == 0 {
+		return nil, errors.New("there are no workers")
+	}
+	r.total = total
+	r.chooseLanes()
+	if err := r.bindOperands(); err != nil {
+		return nil, err
+	}
+	r.variant()
+	return r.v, r.v.err
+}
+
+// pad adds results that a launch left out.
+func (r *run) pad() {
+	l, f := &r.launch, r.prog.f
+	for _, t := range f.Results[min(len(l.Out), len(f.Results)):] {
+		o := Operand{Type: t, Data: elements[t].no, Strides: make([]int, len(l.Shape))}
+		for d, step := len(l.Shape)-1, 1; d >= 0; d-- {
+			o.Strides[d] = step
+			step *= l.Shape[d]
+		}
+		l.Out = append(slices.Clip(l.Out), o)
+	}
+}
+
 // planOf is the plan for a launch of l's shape and strides; l may leave results
 // out.
 func (p *Program) planOf(l *Launch) *plan {
@@ -74,7 +125,14 @@ func (p *Program) planOf(l *Launch) *plan {
 //
 // A slot is written as its type and number; with a dot behind, it holds one
 // value for all lanes.
+//
+// Where machine code runs such calls it is its listing instead.
 func (p *Program) Describe(l *Launch) string {
+	if p.native != nil && l != nil {
+		if v, err := p.variantOf(l); err == nil {
+			return v.describe(p.native)
+		}
+	}
 	pl := p.planOf(l)
 	d := &describer{p: pl}
 	fmt.Fprintf(&d.b, "%s: blocks of up to %d workers, about %.0f ns per worker\n", pl.f.Name, pl.length, pl.cost)

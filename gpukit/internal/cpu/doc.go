@@ -1,8 +1,17 @@
-// Package cpu runs kernels on cores. It holds the portable engine: each
-// operation of the IR runs over a block of workers before the next one does,
-// so that dispatch costs little and every loop is dense.
+// Package cpu runs kernels on cores, with machine code or with the portable engine.
 //
-// The path of a launch:
+// Machine code is package amd64's; here it is found, run and scheduled:
+//
+//	Compile   keeps the verified function, and the processor's engine
+//	variant   is code for launches of one kind: how lanes find each operand, how
+//	          many dimensions the code walks, sizes that are worth knowing    (variant.go)
+//	crew      cuts the workers into boxes of bounded time, for goroutines    (crew.go)
+//	Native    runs code on operands: pauses, what Go carries out, faults     (native.go)
+//	exec      executable memory, addresses and the jump                      (exec_amd64.go)
+//
+// The portable engine runs whatever has no machine code, and everywhere: each
+// operation of the IR runs over a block of workers before the next one does,
+// so that dispatch costs little and every loop is dense. Its path of a launch:
 //
 //	Compile   keeps the verified function
 //	planFor   makes the block program for the kinds of the arguments: what is
@@ -15,7 +24,7 @@
 //	          what may fault, and what becomes of it       (guard.go)
 //	          threads of a block that meet, and printing   (threads.go, print.go)
 //
-// Control works by compaction, without masks: a frame is a dense set of lanes,
+// There control works by compaction, without masks: a frame is a dense set of lanes,
 // and it belongs to one region of the function. Lanes that take the other arm,
 // or that leave a loop, are moved out of the frame; so an operation runs on
 // active lanes only and cannot fault for a lane that never got there.

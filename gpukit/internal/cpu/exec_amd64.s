@@ -2,14 +2,19 @@
 
 #include "textflag.h"
 
-// func callMachineCode(entry uintptr, args *machineArgs)
+// func callMachineCode(entry uintptr, block *[15]uint64)
 //
 // Ordinary Go assembly calls it, so that all registers are free here. The code
 // is a leaf: it never touches the stack.
 TEXT ·callMachineCode(SB), NOSPLIT, $0-16
 	MOVQ entry+0(FP), R11
-	MOVQ args+8(FP), AX
+	MOVQ block+8(FP), AX
 	CALL R11
+	RET
+
+// func storeFence()
+TEXT ·storeFence(SB), NOSPLIT, $0-0
+	SFENCE
 	RET
 
 // func cpuid(leaf, sub uint32) (a, b, c, d uint32)

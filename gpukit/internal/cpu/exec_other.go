@@ -4,6 +4,7 @@ package cpu
 
 import (
 	"errors"
+	"reflect"
 
 	"gpunotes/gpukit/internal/codegen/amd64"
 	"gpunotes/gpukit/internal/ir"
@@ -12,24 +13,29 @@ import (
 // MachineTargets lists the instruction sets that this machine runs: none here.
 func MachineTargets() []amd64.Target { return nil }
 
-// ErrMachineFault says that a worker failed.
-var ErrMachineFault = errors.New("a worker failed in machine code")
+type codePages struct{}
 
-// MachineCode does not exist here.
-type MachineCode struct{}
-
-// LoadMachineCode refuses.
-func LoadMachineCode(*ir.Func, amd64.Target, []bool) (*MachineCode, error) {
-	return nil, errors.New("this machine does not run machine code made at run time")
+func mapCode([]byte) (codePages, error) {
+	return codePages{}, errors.New("this machine does not run machine code made at run time")
 }
 
-// Code is nil here.
-func (m *MachineCode) Code() *amd64.Code { return nil }
+func (codePages) entry() uintptr { return 0 }
 
-// SetBudget does nothing here.
-func (m *MachineCode) SetBudget(uint64) {}
+func (codePages) free() {}
 
-// Run refuses.
-func (m *MachineCode) Run(int, []any, []any, func() bool) error {
-	return errors.New("this machine does not run machine code made at run time")
+func callMachineCode(uintptr, *[amd64.BlockSize / 8]uint64) {
+	panic("cpu: internal error: no machine code here")
 }
+
+func addressOf[T element](s []T) uintptr { return reflect.ValueOf(s).Pointer() }
+
+// dataOf is where a slice has its first element, and how many there are.
+func dataOf(data any, _ ir.Type) (address uintptr, n int, ok bool) {
+	v := reflect.ValueOf(data)
+	if v.Kind() != reflect.Slice {
+		return 0, 0, false
+	}
+	return v.Pointer(), v.Len(), true
+}
+
+func storeFence() {}

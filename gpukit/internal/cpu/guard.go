@@ -22,6 +22,7 @@ type guard struct {
 // flaw is where a worker failed.
 type flaw struct {
 	in    *ir.Instr
+	of    *ir.Func // that it is of
 	fault ir.Fault
 	place int // in the block
 	args  [3]ir.Bits
@@ -111,7 +112,7 @@ func (m *machine) leaveFaulty(x *inst) {
 		}
 		m.bad = append(m.bad, int32(i))
 		if place := m.place(x.frame, i); m.worst.in == nil || place < m.worst.place {
-			m.worst = flaw{g.checked, fault, place, a}
+			m.worst = flaw{g.checked, m.plan.f, fault, place, a}
 		}
 	}
 	m.begin(&g.construct)
@@ -131,15 +132,15 @@ func (m *machine) leaveFaulty(x *inst) {
 
 // expr is the text of the operands, which is ir's to write: a function of this
 // operation alone fails with it.
-func (w *flaw) expr(f *ir.Func) string {
+func (w *flaw) expr() string {
 	one := ir.NewFunc("one")
 	in := *w.in
 	in.Args, in.Results = nil, nil
 	for i, a := range w.in.Args {
-		in.Args = append(in.Args, one.AddParam(fmt.Sprint(i), f.Types[a]))
+		in.Args = append(in.Args, one.AddParam(fmt.Sprint(i), w.of.Types[a]))
 	}
 	for _, r := range w.in.Results {
-		in.Results = append(in.Results, one.NewValue(f.Types[r]))
+		in.Results = append(in.Results, one.NewValue(w.of.Types[r]))
 	}
 	one.Body.Instrs = []ir.Instr{in, {Op: ir.OpYield}}
 	if _, err := new(ir.Evaluator).Run(one, w.args[:len(in.Args)]...); err != nil {

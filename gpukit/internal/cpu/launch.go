@@ -26,6 +26,7 @@ type run struct {
 	prog     *Program
 	plan     *plan
 	planning bool // nothing will run: results need no data
+	plain    bool // blocks of threads do not matter
 
 	dims    []int // after merging dimensions; at least one
 	strides []int // backing of the operands' ones
@@ -48,6 +49,7 @@ type run struct {
 	next   atomic.Int64 // the next chunk
 	failed atomic.Int64 // the lowest failing block
 	stop   atomic.Bool  // cancelled, or panicked
+	done   atomic.Int64 // blocks, if Progress is to know
 	poll   sync.Mutex
 	help   int // goroutines that may still be started
 	wg     sync.WaitGroup
@@ -82,6 +84,11 @@ type operand struct {
 // else is a wrong launch. After an error the results are unspecified, and the
 // program is as good as before.
 func (p *Program) Run(l Launch) error {
+	if p.native != nil {
+		if err := p.runMachine(&l); err != errPortable {
+			return err
+		}
+	}
 	r, _ := p.runs.Get().(*run)
 	if r == nil {
 		r = &run{}
@@ -104,12 +111,15 @@ func (p *Program) Run(l Launch) error {
 func (r *run) safely() (err error, good bool) {
 	defer func() {
 		if e := recover(); e != nil {
-			err, good = fmt.Errorf("cpu: internal error: %v", e), false
+			err, good = wrongly(e), false
 		}
 	}()
 	err = r.execute()
 	return err, r.err == nil
 }
+
+// wrongly is the error of a panic.
+func wrongly(e any) error { return fmt.Errorf("cpu: internal error: %v", e) }
 
 func (r *run) execute() error {
 	total, err := r.layout()
@@ -129,6 +139,10 @@ func (r *run) execute() error {
 	r.worst = failure{}
 	r.lines, r.dropped = r.lines[:0], 0
 	r.lastLine.Store(math.MaxInt64)
+	if l.Progress != nil {
+		r.done.Store(0)
+		l.Progress(0, r.blocks)
+	}
 
 	m := r.machine()
 	if err := r.bind(m); err != nil {
@@ -258,6 +272,7 @@ func (r *run) layout() (int, error) {
 	}
 	r.inRow, r.spans = 1, false
 	switch {
+	case r.plain:
 	case r.prog.meets:
 		r.spans = !r.rowsOf(max(l.Group, 1))
 	case len(r.dims) > 1 && l.Group >= rowsFrom && l.Group <= MaxGroup:
@@ -464,7 +479,7 @@ func (r *run) bind(m *machine) error {
 	for i := range r.in {
 		if r.in[i].data {
 			n, ok := m.banks[l.In[i].Type].bind(l.In[i].Data, i, -1)
-			if err := r.within(&r.in[i], i, n, ok); err != nil {
+			if err := r.in[i].within(r.dims, i, n, ok); err != nil {
 				return err
 			}
 		}
@@ -486,7 +501,7 @@ func (r *run) bind(m *machine) error {
 	for j := range r.out {
 		b := m.banks[l.Out[j].Type]
 		n, ok := b.bind(l.Out[j].Data, -1, j)
-		if err := r.within(&r.out[j], len(r.in)+j, n, ok); err != nil {
+		if err := r.out[j].within(r.dims, len(r.in)+j, n, ok); err != nil {
 			return err
 		}
 	}
@@ -507,13 +522,13 @@ func (r *run) findAlias(m *machine) bool {
 	return false
 }
 
-func (r *run) within(o *operand, i, n int, ok bool) error {
+func (o *operand) within(dims []int, i, n int, ok bool) error {
 	lo, hi := o.offset, o.offset
 	for d, s := range o.strides {
 		if s < 0 {
-			lo += (r.dims[d] - 1) * s
+			lo += (dims[d] - 1) * s
 		} else {
-			hi += (r.dims[d] - 1) * s
+			hi += (dims[d] - 1) * s
 		}
 	}
 	if !ok {
@@ -566,7 +581,7 @@ func (r *run) work(m *machine) (ok bool) {
 	defer func() {
 		if e := recover(); e != nil {
 			r.mu.Lock()
-			r.err = fmt.Errorf("cpu: internal error: %v", e)
+			r.err = wrongly(e)
 			r.mu.Unlock()
 			r.stop.Store(true)
 		}
@@ -606,7 +621,7 @@ func (r *run) step(m *machine, id int) bool {
 	}
 	m.block = int64(id)
 	n := r.execBlock(m, id, math.MaxInt, false)
-	r.collect(m)
+	r.collect(&m.lines, &m.dropped)
 	if m.worst.in != nil {
 		r.note(m)
 	}
@@ -619,6 +634,9 @@ func (r *run) step(m *machine, id int) bool {
 		}
 	}
 	m.stop, m.fault = false, false
+	if r.launch.Progress != nil {
+		r.done.Add(1)
+	}
 	m.poll(float64(float64(n)*r.plan.cost) + 100)
 	m.stop = false
 	return !r.stop.Load()
@@ -652,6 +670,9 @@ func (m *machine) poll(work float64) {
 		if c() {
 			r.stop.Store(true)
 			m.stop = true
+		}
+		if tell := r.launch.Progress; tell != nil {
+			tell(int(r.done.Load()), r.blocks)
 		}
 		r.poll.Unlock()
 	}
@@ -891,7 +912,7 @@ func (r *run) workerError(w int, args []ir.Bits) *WorkerError {
 func (r *run) describe() error {
 	w := &r.worst
 	e := r.workerError(w.worker, w.inputs)
-	e.Err = &ir.FaultError{Fault: w.fault, Func: r.prog.f.Name, Pos: w.in.Pos, Expr: w.expr(r.prog.f), Worker: w.worker % max(r.launch.Group, 1)}
+	e.Err = &ir.FaultError{Fault: w.fault, Func: r.prog.f.Name, Pos: w.in.Pos, Expr: w.expr(), Worker: w.worker % max(r.launch.Group, 1)}
 	return e
 }
 

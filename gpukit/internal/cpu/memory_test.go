@@ -109,7 +109,7 @@ func TestEveryAccess(t *testing.T) {
 				k.Yield(body()...)
 			})
 			checkKernel(t, f)
-			forms[compile(t, f).Describe(nil)] = true
+			forms[machineOf(t, f, Portable).Describe(nil)] = true
 			// Consecutive elements.
 			g := newKernel(fmt.Sprint("consecutive", ty, some), ty, false, []ir.Type{ty}, func(k *kernel) {
 				at := k.Op(ir.OpAdd, k.written.Offset, k.worker)
@@ -136,12 +136,12 @@ func TestEveryAccess(t *testing.T) {
 					}
 				}
 			}
-			forms[compile(t, g).Describe(&Launch{Shape: []int{2, 256}, In: affineInputs(g)})] = true
+			forms[machineOf(t, g, Portable).Describe(&Launch{Shape: []int{2, 256}, In: affineInputs(g)})] = true
 		}
 	}
 	h := histogram()
 	hl := grid2(h, [2]int{3, 1}, [2]int{64, 1}, [][]int{{100}, {256}})
-	forms[compile(t, h).Describe(&hl)] = true
+	forms[machineOf(t, h, Portable).Describe(&hl)] = true
 	s := newKernel("stride of the grid", ir.U8, false, nil, func(k *kernel) {
 		k.Loop([]ir.Value{k.worker}, nil, func(c []ir.Value) {
 			k.If(k.Op(ir.OpGe, c[0], k.written.Shape[0]), nil, func() { k.Break(1) }, func() { k.Yield() })
@@ -150,7 +150,7 @@ func TestEveryAccess(t *testing.T) {
 		})
 		k.Yield()
 	})
-	forms[compile(t, s).Describe(&Launch{Shape: []int{2, 256}, In: affineInputs(s)})] = true
+	forms[machineOf(t, s, Portable).Describe(&Launch{Shape: []int{2, 256}, In: affineInputs(s)})] = true
 	all := strings.Builder{}
 	for d := range forms {
 		all.WriteString(d)
@@ -412,7 +412,7 @@ func TestWrongIndex(t *testing.T) {
 	i, x := f.AddParam("i", ir.I64), f.AddArray("x", ir.F64, 1)
 	b := ir.NewBuilder(f)
 	b.Yield(b.Load(x.Mem, i))
-	p := compile(t, f)
+	p := machineOf(t, f, Portable) // machine code reads what is there
 	for _, g := range []int{1, 4} {
 		for _, strides := range [][]int{{1}, {2}} {
 			l := Launch{Shape: []int{50_000}, In: []Operand{{Type: ir.I64, Index: true, Strides: strides}, {Type: ir.I64}, {Type: ir.I64}, {Type: ir.I64}}, Out: results(f, 50_000), Mems: []any{make([]float64, 49_000)}, Goroutines: g}
@@ -560,7 +560,7 @@ func TestBoundsWithoutMemory(t *testing.T) {
 func TestDescribeMemory(t *testing.T) {
 	f := product()
 	l := slicesOf(f, 100, 100, []float64{}, []float64{}, []float64{})
-	d := compile(t, f).Describe(&l)
+	d := machineOf(t, f, Portable).Describe(&l)
 	for _, part := range []string{"load [ramp] a", "store [ramp] out", "guard bounds", "loop with", "next "} {
 		if !strings.Contains(d, part) {
 			t.Errorf("no %q in\n%s", part, d)

@@ -53,7 +53,7 @@ func TestMeshOperations(t *testing.T) {
 		all[0][k], all[1][k] = lat[k/cols], lon[k%cols]
 	}
 	run := func(x, y Operand) (out []float64, n int) {
-		p, err := Compile(ir.Optimize(distance()))
+		p, err := Compile(ir.Optimize(distance()), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

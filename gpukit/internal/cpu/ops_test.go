@@ -191,7 +191,7 @@ func TestConstants(t *testing.T) {
 func TestCallsAreRefused(t *testing.T) {
 	g := single("g", []ir.Type{ir.F64}, ir.F64, func(b *ir.Builder, a []ir.Value) ir.Value { return a[0] })
 	f := single("f", []ir.Type{ir.F64}, ir.F64, func(b *ir.Builder, a []ir.Value) ir.Value { return b.Call(g, a[0])[0] })
-	if _, err := Compile(f); err == nil {
+	if _, err := Compile(f, Options{}); err == nil {
 		t.Error("a call was accepted")
 	}
 }

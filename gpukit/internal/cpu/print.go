@@ -54,22 +54,22 @@ func firstLines(lines []line) ([]line, int) {
 
 // collect takes the lines of a block that has run. All of a worker's come from
 // one block.
-func (r *run) collect(m *machine) {
-	if len(m.lines) == 0 && m.dropped == 0 {
+func (r *run) collect(lines *[]line, dropped *int) {
+	if len(*lines) == 0 && *dropped == 0 {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lines = append(r.lines, m.lines...)
-	r.dropped += m.dropped
+	r.lines = append(r.lines, *lines...)
+	r.dropped += *dropped
 	if len(r.lines) > 2*MaxLines {
 		var n int
 		r.lines, n = firstLines(r.lines)
 		r.dropped += n
 		r.lastLine.Store(int64(r.lines[len(r.lines)-1].worker))
 	}
-	clear(m.lines)
-	m.lines, m.dropped = m.lines[:0], 0
+	clear(*lines)
+	*lines, *dropped = (*lines)[:0], 0
 }
 
 // MoreLines is what is printed in the place of n lines that are not.

@@ -141,15 +141,21 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestLaunches runs one program over shapes, strides, generators, and numbers
-// of goroutines, with blocks within rows and across.
-func TestLaunches(t *testing.T) {
+// mixed is a function of several types that cannot fail.
+func mixed() *ir.Func {
 	f := ir.NewFunc("mixed", ir.F64, ir.I32)
 	x, y, k, w := f.AddParam("x", ir.F64), f.AddParam("y", ir.F64), f.AddParam("k", ir.I32), f.AddParam("w", ir.F32)
 	b := ir.NewBuilder(f)
 	sum := b.Op(ir.OpAdd, b.Op(ir.OpMul, x, x), b.Op(ir.OpMul, y, b.Convert(ir.F64, w)))
 	r := b.If(b.Op(ir.OpLt, x, y), []ir.Type{ir.I32}, func() { b.Yield(b.Op(ir.OpNeg, k)) }, func() { b.Yield(b.Op(ir.OpAdd, k, b.Convert(ir.I32, sum))) })
 	b.Yield(sum, r[0])
+	return f
+}
+
+// TestLaunches runs one program over shapes, strides, generators, and numbers
+// of goroutines, with blocks within rows and across.
+func TestLaunches(t *testing.T) {
+	f := mixed()
 	p := compile(t, f)
 	d := newDice(1)
 	for _, shape := range [][]int{{}, {1}, {2}, {0}, {3, 0, 2}, {127}, {128}, {129}, {5000}, {1, 1}, {7, 9}, {3, 700}, {40, 70}, {300, 3}, {2, 3, 5}, {5, 4, 66}, {4, 1, 130}, {2, 3, 4, 5}, {3, 2, 2, 80}} {

@@ -184,6 +184,8 @@ type Launch struct {
 	// an error of Launch or of the Wait or Sync after it. It must not call the device. Where CancelWord is not 0 a kernel
 	// ends only if it reads that word.
 	Cancel func() bool
+	// Progress, if not nil, takes from time to time how many blocks are done, first 0, where that is known: on a simulated device.
+	Progress func(done, total int)
 	// Name, if not nil, says what is at an address of global memory, for messages; "" if it does not know.
 	Name func(address uint64) string
 	// Steps, if not 0, is how many warp instructions the launch may execute on a simulated device. More is

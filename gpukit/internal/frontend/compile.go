@@ -239,11 +239,12 @@ func (c *compiler) program(reach []*item) (*Program, error) {
 		funcs[it] = c.lower(it, funcs)
 	}
 	root := funcs[c.items[0]]
+	var f *ir.Func
 	if len(c.rep.list) == 0 {
 		if err := ir.Verify(root.f); err != nil {
 			panic(err)
 		}
-		f := ir.Inline(root.f) // the memories of the function keep their numbers
+		f = ir.Inline(root.f) // the memories of the function keep their numbers
 		c.divergences(f)
 		c.localAtomics(f)
 	}
@@ -272,7 +273,7 @@ func (c *compiler) program(reach []*item) (*Program, error) {
 			p.UsesThreads = true
 		}
 	}
-	p.effects()
+	p.effects(f)
 	return p, nil
 }
 
@@ -294,9 +295,8 @@ func (p *Param) count() int {
 	return 1
 }
 
-// effects finds out what the whole call tree does.
-func (p *Program) effects() {
-	f := ir.Inline(p.Func)
+// effects finds out what the whole call tree does, which f is.
+func (p *Program) effects(f *ir.Func) {
 	read, written := make([]bool, len(f.Mems)), make([]bool, len(f.Mems))
 	ir.Walk(f.Body, func(in *ir.Instr) {
 		switch in.Op {

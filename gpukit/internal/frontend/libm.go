@@ -7,6 +7,8 @@ import (
 	"go/token"
 	"go/types"
 	"io/fs"
+	"slices"
+	"strings"
 	"sync"
 
 	"gpunotes/gpukit/internal/ir"
@@ -19,10 +21,11 @@ type library struct {
 	decls map[string]Decl
 	mu    sync.Mutex
 	funcs map[string]*Program // those compiled so far
+	apart map[string]*ir.Func // by name, what OutlinedBody gave; of rare functions, those themselves
 }
 
 var libmText = sync.OnceValue(func() *library {
-	lib := &library{fset: token.NewFileSet(), decls: map[string]Decl{}, funcs: map[string]*Program{}}
+	lib := &library{fset: token.NewFileSet(), decls: map[string]Decl{}, funcs: map[string]*Program{}, apart: map[string]*ir.Func{}}
 	names, err := fs.Glob(libm.Source, "*.go")
 	if err != nil {
 		panic(err)
@@ -80,6 +83,7 @@ func (lib *library) compile(name string) *Program {
 	if err != nil {
 		panic(fmt.Sprintf("libm.%s: %v", name, err))
 	}
+	ir.Loosen(p.Func)
 	lib.funcs[name] = p
 	return p
 }
@@ -104,4 +108,41 @@ func MathBody(fn ir.MathFn) (body *ir.Func, result int) {
 		return nil, 0
 	}
 	return p.Func, row.Result
+}
+
+// OutlinedBody is MathBody for engines that carry out both ways of a branch: what
+// few arguments reach (libm.Rare) is a function of its own, marked Outline and the
+// same for all that call it, and other branches became selects where that is
+// cheaper (ir.Flatten).
+func OutlinedBody(fn ir.MathFn) (body *ir.Func, result int) {
+	body, result = MathBody(fn)
+	if body == nil {
+		return nil, 0
+	}
+	lib := libmText()
+	lib.mu.Lock()
+	defer lib.mu.Unlock()
+	name := fn.Row().Libm
+	if lib.apart[name] == nil {
+		lib.apart[name] = lib.outlined(body)
+	}
+	return lib.apart[name], result
+}
+
+func (lib *library) outlined(f *ir.Func) *ir.Func {
+	form := strings.HasSuffix(f.Name, "F32") || strings.HasSuffix(f.Name, "Fast")
+	var to func(callee *ir.Func) *ir.Func
+	to = func(callee *ir.Func) *ir.Func {
+		if !slices.Contains(libm.Rare, callee.Name) && !(form && ast.IsExported(callee.Name) && !strings.HasSuffix(callee.Name, "Fast")) {
+			return ir.Redirect(callee, to)
+		}
+		key := "rare " + callee.Name
+		if lib.apart[key] == nil {
+			rare := *ir.ProveBounds(ir.Optimize(callee))
+			rare.Outline = true
+			lib.apart[key] = &rare
+		}
+		return lib.apart[key]
+	}
+	return ir.Flatten(ir.ProveBounds(ir.Optimize(ir.Redirect(f, to))), 10, 10, 32)
 }

@@ -256,8 +256,8 @@ var libTable = sync.OnceValue(func() map[string]map[string][]ir.MathFn {
 	m := map[string]map[string][]ir.MathFn{"math": {}, bitsPath: {}}
 	for i := range ir.NumMath() {
 		fn := ir.MathFn(i)
-		if fn.Row().Single != "" {
-			continue // not a function of Go
+		if !fn.Row().Go() {
+			continue
 		}
 		path, name, _ := strings.Cut(fn.String(), ".")
 		if path == "bits" {

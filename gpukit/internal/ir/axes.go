@@ -431,6 +431,7 @@ func (h *axisHoister) build(groups []axisGroup) (*Func, []Table) {
 		return h.f, nil
 	}
 	main := *h.f
+	main.settled = false
 	main.Params, main.Types = slices.Clone(h.f.Params), slices.Clone(h.f.Types)
 	vals := make([]Value, len(h.f.Types))
 	for i := range vals {

@@ -4,53 +4,31 @@ package ir
 // nothing depends on. Loops stay: an endless one is the user's to stop. What
 // may fault stays too.
 func eliminate(f *Func) *Func {
-	e := &eliminator{f: f, live: make([]bool, len(f.Types))}
-	for changed := true; changed; {
-		e.changed = false
-		e.mark(f.Body, []*Instr{nil})
-		changed = e.changed
-	}
-	e.sweep(f.Body, []*Instr{nil})
+	e := &eliminator{f: f, live: make([]bool, len(f.Types)), nest: make([]*Instr, 1, 8)}
+	e.mark(f.Body)
+	e.sweep(f.Body)
 	return f
 }
 
 type eliminator struct {
-	f       *Func
-	live    []bool
-	changed bool
+	f    *Func
+	live []bool
+	nest []*Instr // the enclosing constructs, innermost last; nil for the function itself
 }
 
-func (e *eliminator) need(v Value) {
-	if !e.live[v] {
-		e.live[v] = true
-		e.changed = true
-	}
-}
-
-// hands returns which of the operands of a terminator are looked at: nest are
-// the enclosing constructs, innermost last, nil for the function itself.
-func (e *eliminator) hands(in *Instr, nest []*Instr) []bool {
-	target := nest[len(nest)-1]
-	into := func(vs []Value) []bool {
-		b := make([]bool, len(vs))
-		for i, v := range vs {
-			b[i] = e.live[v]
-		}
-		return b
-	}
+// receivers are the values that the operands of a terminator become; all is true if
+// these are the results of the function.
+func (e *eliminator) receivers(in *Instr) (vs []Value, all bool) {
+	target := e.nest[len(e.nest)-1]
 	if in.Op == OpBreak {
-		target = nest[len(nest)-1-in.Level()]
+		target = e.nest[len(e.nest)-1-in.Level()]
 	} else if target != nil && target.Op == OpLoop {
-		return into(target.Carried)
+		return target.Carried, false
 	}
 	if target == nil {
-		all := make([]bool, len(in.Args))
-		for i := range all {
-			all[i] = true
-		}
-		return all
+		return nil, true
 	}
-	return into(target.Results)
+	return target.Results, false
 }
 
 // removable reports whether in, if none of its results is live, can go.
@@ -81,16 +59,19 @@ func (e *eliminator) used(in *Instr) bool {
 	return !e.removable(in)
 }
 
-func (e *eliminator) mark(r *Region, nest []*Instr) {
+// mark goes from users to what they use. Only what a loop hands to its next iteration
+// is used before the place where it is computed.
+func (e *eliminator) mark(r *Region) {
 	for i := len(r.Instrs) - 1; i >= 0; i-- {
 		in := &r.Instrs[i]
 		switch in.Op {
 		case OpUnreachable:
 			continue
 		case OpYield, OpBreak:
-			for j, h := range e.hands(in, nest) {
-				if h {
-					e.need(in.Args[j])
+			vs, all := e.receivers(in)
+			for j, a := range in.Args {
+				if all || e.live[vs[j]] {
+					e.live[a] = true
 				}
 			}
 			continue
@@ -100,68 +81,99 @@ func (e *eliminator) mark(r *Region, nest []*Instr) {
 		}
 		if in.Op != OpLoop {
 			for _, a := range in.Args {
-				e.need(a)
+				e.live[a] = true
 			}
 		}
-		for _, s := range in.Regions {
-			e.mark(s, append(nest, in))
+		if in.Regions == nil {
+			continue
 		}
+		e.nest = append(e.nest, in)
+		for again := true; again; {
+			before := e.carried(in)
+			for _, s := range in.Regions {
+				e.mark(s)
+			}
+			again = e.carried(in) != before
+		}
+		e.nest = e.nest[:len(e.nest)-1]
 		if in.Op == OpLoop {
 			for j, c := range in.Carried {
 				if e.live[c] {
-					e.need(in.Args[j])
+					e.live[in.Args[j]] = true
 				}
 			}
 		}
 	}
 }
 
-func (e *eliminator) sweep(r *Region, nest []*Instr) {
+// carried is how many of the carried values of in are live.
+func (e *eliminator) carried(in *Instr) (n int) {
+	for _, c := range in.Carried {
+		if e.live[c] {
+			n++
+		}
+	}
+	return n
+}
+
+func (e *eliminator) sweep(r *Region) {
 	kept := r.Instrs[:0]
 	for i := range r.Instrs {
-		in := r.Instrs[i]
+		in := &r.Instrs[i]
 		switch in.Op {
 		case OpUnreachable:
 		case OpYield, OpBreak:
-			in.Args = filter(in.Args, e.hands(&in, nest))
+			if vs, all := e.receivers(in); !all {
+				in.Args = e.filter(in.Args, vs)
+			}
 		case OpIf, OpLoop:
-			if !e.used(&in) {
+			if !e.used(in) {
 				continue
 			}
+			e.nest = append(e.nest, in)
 			for _, s := range in.Regions {
-				e.sweep(s, append(nest, &in))
+				e.sweep(s)
 			}
+			e.nest = e.nest[:len(e.nest)-1]
 			if in.Op == OpLoop {
-				in.Args = filter(in.Args, e.liveness(in.Carried))
-				in.Carried = filter(in.Carried, e.liveness(in.Carried))
+				in.Args = e.filter(in.Args, in.Carried)
+				in.Carried = e.filter(in.Carried, in.Carried)
 			}
-			in.Results = filter(in.Results, e.liveness(in.Results))
+			in.Results = e.filter(in.Results, in.Results)
 		default:
-			if !e.used(&in) {
+			if !e.used(in) {
 				continue
 			}
 		}
-		kept = append(kept, in)
+		if n := len(kept); n < i {
+			kept = append(kept, *in)
+		} else {
+			kept = kept[:n+1]
+		}
 	}
+	clear(r.Instrs[len(kept):])
 	r.Instrs = kept
 }
 
-func (e *eliminator) liveness(vs []Value) []bool {
-	b := make([]bool, len(vs))
-	for i, v := range vs {
-		b[i] = e.live[v]
-	}
-	return b
-}
-
-func filter(vs []Value, keep []bool) []Value {
-	var out []Value
-	for i, v := range vs {
-		if keep[i] {
-			out = append(out, v)
+// filter returns those of vs whose receivers are live, in a slice of its own if these
+// are not all.
+func (e *eliminator) filter(vs, receivers []Value) []Value {
+	for i, v := range receivers {
+		if e.live[v] {
+			continue
 		}
+		out := append(make([]Value, 0, len(vs)-1), vs[:i]...)
+		for j := i + 1; j < len(vs); j++ {
+			if e.live[receivers[j]] {
+				out = append(out, vs[j])
+			}
+		}
+		if len(out) == 0 {
+			return nil
+		}
+		return out
 	}
-	return out
+	return vs
 }
 
 // DropBounds removes, in place, every check of an index or a slice's bounds from
@@ -181,5 +193,6 @@ func DropBounds(f *Func) {
 		r.Instrs = kept
 	}
 	drop(f.Body)
+	f.settled = false
 	eliminate(f)
 }

@@ -6,7 +6,7 @@ package ir
 // one function of two results that are applied to the same operands share a call.
 func Expand(f *Func, body func(MathFn) (g *Func, result int)) *Func {
 	x := &expander{body: body, done: map[*Func]*Func{}}
-	return x.function(f)
+	return x.copied(f)
 }
 
 type expander struct {
@@ -18,7 +18,39 @@ func (x *expander) function(f *Func) *Func {
 	if g := x.done[f]; g != nil {
 		return g
 	}
+	if !x.expands(f.Body) {
+		x.done[f] = f
+		return f
+	}
+	return x.copied(f)
+}
+
+// expands reports whether something in r, or in what it calls, is to be replaced.
+func (x *expander) expands(r *Region) bool {
+	for i := range r.Instrs {
+		in := &r.Instrs[i]
+		switch in.Op {
+		case OpCall:
+			if x.function(in.Callee) != in.Callee {
+				return true
+			}
+		case OpMath:
+			if g, _ := x.body(in.Fn); g != nil {
+				return true
+			}
+		}
+		for _, s := range in.Regions {
+			if x.expands(s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (x *expander) copied(f *Func) *Func {
 	g := *f
+	g.settled = false
 	g.Types = append([]Type(nil), f.Types...)
 	x.done[f] = &g
 	g.Body = x.region(&g, f.Body)

@@ -68,6 +68,8 @@ type Func struct {
 	// Outline keeps calls of the function calls, where Inline would put its body:
 	// for what is large and rarely reached. It declares no Shared memory.
 	Outline bool
+
+	settled bool // Optimize made it, and would change nothing; who changes it clears this
 }
 
 // Mem names a memory of a function: an index into Func.Mems.
@@ -110,10 +112,10 @@ type Region struct {
 type Instr struct {
 	Op      Op
 	Fn      MathFn    // of OpMath
-	Callee  *Func     // of OpCall
-	Mem     Mem       // of OpLoad, OpStore, OpAtomic, OpClear
-	Mems    []Mem     // of OpCall: the callee's Global memories, in order
 	Kind    Kind      // of OpAtomic, OpShuffle, OpVote
+	Mem     Mem       // of OpLoad, OpStore, OpAtomic, OpClear
+	Callee  *Func     // of OpCall
+	Mems    []Mem     // of OpCall: the callee's Global memories, in order
 	Text    []string  // of OpPrint: what stands before, between and behind the operands
 	Imm     Bits      // of OpConst: the value; of OpBreak: the level
 	Args    []Value   // operands; of OpLoop: first values of the carried ones
@@ -188,6 +190,8 @@ type Builder struct {
 	F   *Func
 	R   *Region // where the next instruction goes
 	Pos Pos     // its position
+
+	spare []Value // for operands and results
 }
 
 // NewBuilder returns a builder at the start of f's body.
@@ -310,8 +314,21 @@ func (b *Builder) Print(text []string, args ...Value) {
 	b.add(Instr{Op: OpPrint, Text: text, Args: args})
 }
 
+// space is room for a few values.
+func (b *Builder) space(n int) []Value {
+	if n == 0 {
+		return nil
+	}
+	if n > len(b.spare) {
+		b.spare = make([]Value, max(64, 4*n))
+	}
+	vs := b.spare[:n:n]
+	b.spare = b.spare[n:]
+	return vs
+}
+
 func (b *Builder) values(ts []Type) []Value {
-	vs := make([]Value, len(ts))
+	vs := b.space(len(ts))
 	for i, t := range ts {
 		vs[i] = b.F.NewValue(t)
 	}
@@ -333,7 +350,7 @@ func (b *Builder) If(cond Value, results []Type, then, els func()) []Value {
 // carried values of the iteration; the region's yield gives those of the next.
 func (b *Builder) Loop(init []Value, results []Type, body func(carried []Value)) []Value {
 	res := b.values(results)
-	carried := make([]Value, len(init))
+	carried := b.space(len(init))
 	for i, v := range init {
 		carried[i] = b.F.NewValue(b.F.Types[v])
 	}

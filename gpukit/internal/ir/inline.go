@@ -114,3 +114,15 @@ func (c *inliner) region(x inlined, r *Region) *Region {
 	}
 	return out
 }
+
+// Redirect returns f with calls going to the functions that to gives for them: the
+// callee itself, or another of the same parameters, results and Global memories.
+func Redirect(f *Func, to func(callee *Func) *Func) *Func {
+	g := f.clone()
+	Walk(g.Body, func(in *Instr) {
+		if in.Op == OpCall {
+			in.Callee = to(in.Callee)
+		}
+	})
+	return g
+}

@@ -37,7 +37,19 @@ type MathRow struct {
 	// S1 and S2 are such a function.
 	S1 func(float32) float32
 	S2 func(x, y float32) float32
+	// Loose is the function that this one is but for NaN: it looks at the bits of one
+	// as they are, about which engines disagree, and saves a test. What uses it gives
+	// the same result whatever they are: the functions of package libm. "" for
+	// functions of Go.
+	Loose string
+	// Fast is the function that this one takes the place of under FastMath (see Relax),
+	// within 4 ulp (a power: 4 + |y log x|/16) and with all its special values; "" for
+	// functions of Go.
+	Fast string
 }
+
+// Go reports whether the function is one of Go's packages, rather than a form of one.
+func (r *MathRow) Go() bool { return r.Single == "" && r.Loose == "" && r.Fast == "" }
 
 // Row returns the row of fn.
 func (fn MathFn) Row() *MathRow { return &mathTable[fn] }
@@ -119,6 +131,32 @@ func single2(name string, f func(x, y float32) float32) MathRow {
 	return r
 }
 
+// fast1 is the form of a function for FastMath, in package libm.
+func fast1(name string, f func(float64) float64) MathRow { return ofFast(name, f1("", f)) }
+
+// fast2 is one of two operands.
+func fast2(name string, f func(x, y float64) float64) MathRow { return ofFast(name, f2("", f)) }
+
+func ofFast(name string, r MathRow) MathRow {
+	r.Name, r.Fast = "math."+name+".fast", "math."+name
+	r.Libm, _, _ = strings.Cut(name, ".")
+	r.Libm += "Fast"
+	return r
+}
+
+// second is the row of the second result.
+func second(r MathRow) MathRow {
+	r.Result = 1
+	return r
+}
+
+// loose is a form that looks at nothing but the bits of an operand.
+func loose(name string, out Type, eval func(a []Bits) Bits, in ...Type) MathRow {
+	r := cheapRow(fn("math."+name+".loose", out, eval, in...))
+	r.Loose = "math." + name
+	return r
+}
+
 func cheapRow(r MathRow) MathRow {
 	r.Cheap = true
 	return r
@@ -180,13 +218,15 @@ func bitsRows() (rows []MathRow) {
 		}
 		add, sub, mul := bits.Add64, bits.Sub64, bits.Mul64
 		if n == 32 {
+			// Go leaves open what a carry that is neither 0 nor 1 does: here what its
+			// functions for 64 bits do, on every engine.
 			add = func(x, y, c uint64) (uint64, uint64) {
-				s, c32 := bits.Add32(uint32(x), uint32(y), uint32(c))
-				return uint64(s), uint64(c32)
+				s := uint32(x + y + c)
+				return uint64(s), uint64((uint32(x&y) | uint32(x|y)&^s) >> 31)
 			}
 			sub = func(x, y, c uint64) (uint64, uint64) {
-				d, b32 := bits.Sub32(uint32(x), uint32(y), uint32(c))
-				return uint64(d), uint64(b32)
+				d := uint32(x - y - c)
+				return uint64(d), uint64((uint32(^x&y) | ^uint32(x^y)&d) >> 31)
 			}
 			mul = func(x, y uint64) (uint64, uint64) { return x * y >> 32, x * y }
 		}
@@ -273,6 +313,26 @@ var mathTable = append([]MathRow{
 	libmN("math.Sincos.sin", F64, func(a []Bits) Bits { s, _ := libm.Sincos(ToF64(a[0])); return FromF64(s) }, F64),
 	libmN("math.Sincos.cos", F64, func(a []Bits) Bits { _, c := libm.Sincos(ToF64(a[0])); return FromF64(c) }, F64),
 
+	loose("Copysign", F64, func(a []Bits) Bits { return a[0]&^(1<<63) | a[1]&(1<<63) }, F64, F64),
+	loose("Float64bits", U64, func(a []Bits) Bits { return a[0] }, F64),
+	loose("Signbit", Bool, func(a []Bits) Bits { return a[0] >> 63 }, F64),
+
+	fast1("Atan", libm.AtanFast),
+	fast1("Cos", libm.CosFast),
+	fast1("Erf", libm.ErfFast),
+	fast1("Exp", libm.ExpFast),
+	fast1("Exp2", libm.Exp2Fast),
+	fast1("Log", libm.LogFast),
+	fast1("Log10", libm.Log10Fast),
+	fast1("Log2", libm.Log2Fast),
+	fast1("Sin", libm.SinFast),
+	fast1("Tan", libm.TanFast),
+	fast1("Tanh", libm.TanhFast),
+	fast2("Atan2", libm.Atan2Fast),
+	fast2("Pow", libm.PowFast),
+	fast1("Sincos.sin", func(x float64) float64 { s, _ := libm.SincosFast(x); return s }),
+	second(fast1("Sincos.cos", func(x float64) float64 { _, c := libm.SincosFast(x); return c })),
+
 	exact1("Abs", math.Abs),
 	exact1("Ceil", math.Ceil),
 	exact1("Floor", math.Floor),
@@ -294,3 +354,38 @@ var mathTable = append([]MathRow{
 	single2("Hypot", libm.HypotF32),
 	single2("Pow", libm.PowF32),
 }, bitsRows()...)
+
+// looseOf has the loose form of a function.
+var looseOf = func() map[MathFn]MathFn {
+	m := map[MathFn]MathFn{}
+	for i := range mathTable {
+		if of := mathTable[i].Loose; of != "" {
+			m[mathByName[of]] = MathFn(i)
+		}
+	}
+	return m
+}()
+
+// Loosen makes f, and what it calls, use loose forms (MathRow.Loose), in place. It is
+// for functions of package libm.
+func Loosen(f *Func) {
+	seen := map[*Func]bool{}
+	var loosen func(f *Func)
+	loosen = func(f *Func) {
+		if seen[f] {
+			return
+		}
+		seen[f] = true
+		Walk(f.Body, func(in *Instr) {
+			switch in.Op {
+			case OpCall:
+				loosen(in.Callee)
+			case OpMath:
+				if fn, ok := looseOf[in.Fn]; ok {
+					in.Fn = fn
+				}
+			}
+		})
+	}
+	loosen(f)
+}

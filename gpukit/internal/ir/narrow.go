@@ -31,10 +31,10 @@ type narrower struct {
 	done map[*Func]*Func
 
 	f      *Func
-	define map[Value]*Instr
+	define []*Instr
 	uses   []int32
 	// dropped are the results of calls that were replaced.
-	dropped map[Value]bool
+	dropped map[Value]bool // nil if none
 }
 
 func (n *narrower) function(f *Func) *Func {
@@ -42,9 +42,10 @@ func (n *narrower) function(f *Func) *Func {
 		return g
 	}
 	g := *f
+	g.settled = false
 	g.Types = append([]Type(nil), f.Types...)
 	n.done[f] = &g
-	define, uses := map[Value]*Instr{}, make([]int32, len(f.Types))
+	define, uses := make([]*Instr, len(f.Types)), make([]int32, len(f.Types))
 	var callees []*Func
 	Walk(f.Body, func(in *Instr) {
 		switch in.Op {
@@ -60,9 +61,12 @@ func (n *narrower) function(f *Func) *Func {
 	for _, c := range callees {
 		n.function(c)
 	}
-	n.f, n.define, n.uses, n.dropped = &g, define, uses, map[Value]bool{}
+	n.f, n.define, n.uses, n.dropped = &g, define, uses, nil
 	g.Body = n.region(f.Body)
-	n.drop(g.Body)
+	if n.dropped != nil {
+		n.drop(g.Body)
+	}
+	g.settled = f.settled && n.dropped == nil && len(callees) == 0
 	return &g
 }
 
@@ -74,6 +78,9 @@ func (n *narrower) region(r *Region) *Region {
 			in.Callee = n.done[in.Callee]
 		case OpConvert:
 			if fn, args, ok := n.narrow(&in, out); ok {
+				if n.dropped == nil {
+					n.dropped = map[Value]bool{}
+				}
 				n.dropped[in.Args[0]] = true
 				in = Instr{Op: OpMath, Fn: fn, Args: args, Results: in.Results, Pos: in.Pos}
 			}

@@ -275,8 +275,8 @@ func (r *nRunner) run(sp *ir.Spread, spaces []nSpace, checked bool, order func(n
 				holds = holds && cond.Holds(b)
 			}
 		}
-		if (checked || !holds) && s.Checked != nil {
-			f = s.Checked
+		if checked || !holds {
+			f = s.Checked()
 		}
 		if spaces[k].failed {
 			return true, ""
@@ -425,7 +425,7 @@ func (c *nCase) form(sp *ir.Spread) string {
 	}
 	for k := range sp.Stages {
 		s := &sp.Stages[k]
-		for _, f := range append([]*ir.Func{s.Func, s.Checked}, s.Counts...) {
+		for _, f := range append([]*ir.Func{s.Func, s.Checked()}, s.Counts...) {
 			if f == nil {
 				if len(s.Conditions) > 0 {
 					return "conditions, and no checked function"
@@ -445,7 +445,7 @@ func (c *nCase) form(sp *ir.Spread) string {
 				}
 			}
 		}
-		for _, f := range []*ir.Func{s.Func, s.Checked} {
+		for _, f := range []*ir.Func{s.Func, s.Checked()} {
 			if f == nil {
 				continue
 			}
@@ -557,8 +557,8 @@ func printSpread(sp *ir.Spread) string {
 		for k, f := range s.Counts {
 			fmt.Fprintf(&b, "count %d\n%v", k, f)
 		}
-		if s.Checked != nil && s.Checked != s.Func {
-			fmt.Fprintf(&b, "checked\n%v", s.Checked)
+		if s.Checked() != s.Func {
+			fmt.Fprintf(&b, "checked\n%v", s.Checked())
 		}
 	}
 	return b.String()

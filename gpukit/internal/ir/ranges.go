@@ -90,14 +90,14 @@ type hypothesis struct {
 // prover walks a function, knowing what holds where it stands.
 type prover struct {
 	f       *Func
-	def     []*Instr   // by value: the operation that computes it, if one does
-	known   []interval // by value
-	param   []int      // by value: its number, or None
-	believe map[Value]*hypothesis
+	def     []*Instr      // by value: the operation that computes it, if one does
+	known   []interval    // by value
+	param   []int         // by value: its number, or None
+	believe []*hypothesis // by value
 	facts   []relation
-	about   map[Value][]int // of facts, by x
-	below   map[Value][]int // of facts, by y
-	nest    [][]interval    // results of the enclosing constructs so far
+	about   [][]int32    // of facts, by x + 1
+	below   [][]int32    // of facts, by y + 1
+	nest    [][]interval // results of the enclosing constructs so far
 	removed map[*Instr]bool
 	changed bool
 	steps   int
@@ -107,22 +107,20 @@ type prover struct {
 }
 
 func proveBounds(f *Func, assume bool) (*Func, []Condition) {
-	f = f.clone()
-	p := &prover{f: f, def: make([]*Instr, len(f.Types)), known: make([]interval, len(f.Types)), param: make([]int, len(f.Types)),
-		believe: map[Value]*hypothesis{}, assume: assume}
+	if !hasChecks(f.Body) {
+		return f, nil
+	}
+	n := len(f.Types)
+	p := &prover{f: f, def: make([]*Instr, n), known: make([]interval, n), param: make([]int, n), believe: make([]*hypothesis, n),
+		about: make([][]int32, n+1), below: make([][]int32, n+1), removed: map[*Instr]bool{}, assume: assume}
 	for i := range p.known {
 		p.known[i], p.param[i] = rangeOf(f.Types[i]), None
 	}
-	any := false
 	Walk(f.Body, func(in *Instr) {
 		if len(in.Regions) == 0 && len(in.Results) == 1 {
 			p.def[in.Results[0]] = in
 		}
-		any = any || in.Op == OpBounds || in.Op == OpSliceBounds
 	})
-	if !any {
-		return f, nil
-	}
 	for i, q := range f.Params {
 		p.param[q.Value] = i
 		switch q.Kind {
@@ -137,8 +135,9 @@ func proveBounds(f *Func, assume bool) (*Func, []Condition) {
 		}
 	}
 	for rounds := 0; ; rounds++ {
-		p.changed, p.conditions, p.removed = false, nil, map[*Instr]bool{}
-		p.facts, p.about, p.below = nil, map[Value][]int{}, map[Value][]int{}
+		p.changed, p.conditions = false, nil
+		clear(p.removed)
+		p.forget(0)
 		p.nest = [][]interval{make([]interval, len(f.Results))}
 		p.region(f.Body)
 		if !p.changed {
@@ -146,12 +145,58 @@ func proveBounds(f *Func, assume bool) (*Func, []Condition) {
 		}
 		if rounds > 60 { // believe nothing any more
 			for v, h := range p.believe {
-				*h = hypothesis{interval: rangeOf(f.Types[v])}
+				if h != nil {
+					*h = hypothesis{interval: rangeOf(f.Types[v])}
+				}
 			}
 		}
 	}
-	drop(f.Body, func(in *Instr) bool { return p.removed[in] })
-	return eliminate(f), p.conditions
+	if len(p.removed) == 0 {
+		return f, p.conditions
+	}
+	g := *f
+	g.settled = false
+	g.Types = slices.Clip(f.Types)
+	g.Body = f.Body.without(p.removed)
+	return eliminate(&g), p.conditions
+}
+
+// hasChecks reports whether r has checks of indices or of slices' bounds.
+func hasChecks(r *Region) bool {
+	for i := range r.Instrs {
+		in := &r.Instrs[i]
+		if in.Op == OpBounds || in.Op == OpSliceBounds {
+			return true
+		}
+		for _, s := range in.Regions {
+			if hasChecks(s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// without is a copy of r, without some instructions. Its instructions share operands with
+// those of r.
+func (r *Region) without(which map[*Instr]bool) *Region {
+	out := &Region{Instrs: make([]Instr, 0, len(r.Instrs))}
+	for i := range r.Instrs {
+		in := &r.Instrs[i]
+		if which[in] {
+			continue
+		}
+		out.Instrs = append(out.Instrs, *in)
+		if in.Regions == nil {
+			continue
+		}
+		x := &out.Instrs[len(out.Instrs)-1]
+		x.Regions = make([]*Region, len(in.Regions))
+		for j, s := range in.Regions {
+			x.Regions[j] = s.without(which)
+		}
+	}
+	return out
 }
 
 // drop removes instructions from a region and those inside it.
@@ -171,6 +216,7 @@ func drop(r *Region, which func(*Instr) bool) {
 // clone copies f, its regions included.
 func (f *Func) clone() *Func {
 	g := *f
+	g.settled = false
 	g.Types = slices.Clone(f.Types)
 	g.Body = f.Body.clone()
 	return &g
@@ -208,16 +254,16 @@ func (p *prover) learn(x, y Value, k int64) {
 	if x == y {
 		return
 	}
-	p.about[x] = append(p.about[x], len(p.facts))
-	p.below[y] = append(p.below[y], len(p.facts))
+	p.about[x+1] = append(p.about[x+1], int32(len(p.facts)))
+	p.below[y+1] = append(p.below[y+1], int32(len(p.facts)))
 	p.facts = append(p.facts, relation{x, y, k})
 }
 
 func (p *prover) forget(n int) {
 	for i := len(p.facts) - 1; i >= n; i-- {
 		x, y := p.facts[i].x, p.facts[i].y
-		p.about[x] = p.about[x][:len(p.about[x])-1]
-		p.below[y] = p.below[y][:len(p.below[y])-1]
+		p.about[x+1] = p.about[x+1][:len(p.about[x+1])-1]
+		p.below[y+1] = p.below[y+1][:len(p.below[y+1])-1]
 	}
 	p.facts = p.facts[:n]
 }
@@ -250,7 +296,7 @@ func (p *prover) high(v Value, depth int) int64 {
 	}
 	h := p.known[v].hi
 	if depth > 0 {
-		for _, i := range p.about[v] {
+		for _, i := range p.about[v+1] {
 			f := p.facts[i]
 			if y := p.high(f.y, depth-1); y != math.MaxInt64 || f.k < 0 {
 				h = min(h, addSat(y, f.k))
@@ -265,7 +311,7 @@ func (p *prover) low(v Value) int64 {
 		return 0
 	}
 	l := p.known[v].lo
-	for _, i := range p.below[v] { // x <= v + k
+	for _, i := range p.below[v+1] { // x <= v + k
 		if f := p.facts[i]; f.k != math.MinInt64 {
 			x := int64(0)
 			if f.x != zero {
@@ -380,13 +426,13 @@ func (p *prover) prove(x, y Value, k int64, depth int, assume bool) bool {
 			}
 		}
 	}
-	for _, i := range p.about[x] {
+	for _, i := range p.about[x+1] {
 		f := p.facts[i]
 		if d, ok := less(k, f.k); ok && next(f.y, y, d) {
 			return true
 		}
 	}
-	for _, i := range p.below[y] { // z <= y + c
+	for _, i := range p.below[y+1] { // z <= y + c
 		f := p.facts[i]
 		if d, ok := less(k, f.k); ok && next(x, f.x, d) {
 			return true
@@ -485,7 +531,7 @@ func (p *prover) suppose(cond Value, truth bool) {
 		return
 	}
 	if !truth {
-		op = map[Op]Op{OpLt: OpGe, OpLe: OpGt, OpGt: OpLe, OpGe: OpLt, OpEq: OpNe, OpNe: OpEq}[op]
+		op = negated[op]
 	}
 	x, y := in.Args[0], in.Args[1]
 	switch op {
@@ -688,6 +734,41 @@ func (p *prover) loop(in *Instr) {
 	p.leave(in.Results)
 }
 
+// highest bounds a value of U64 by how it is made.
+func (p *prover) highest(v Value, depth int) (h int64, ok bool) {
+	in := p.def[v]
+	if in == nil || p.f.Types[v] != U64 || depth == 0 {
+		return 0, false
+	}
+	of := func(i int) (int64, bool) { return p.highest(in.Args[i], depth-1) }
+	switch in.Op {
+	case OpConst:
+		return int64(in.Imm), in.Imm <= math.MaxInt64
+	case OpConvert:
+		if w := in.Args[0]; p.whole(w) && p.low(w) >= 0 {
+			return p.high(w, 2), true
+		}
+	case OpAnd:
+		a, okA := of(0)
+		b, okB := of(1)
+		if okA && okB {
+			return min(a, b), true
+		}
+		return max(a, b), okA || okB
+	case OpShr:
+		d := p.def[in.Args[1]]
+		if d == nil || d.Op != OpConst || d.Imm == 0 {
+			return 0, false
+		}
+		k := min(d.Imm, 64)
+		if h, ok := of(0); ok {
+			return h >> k, true
+		}
+		return int64(^uint64(0) >> k), true
+	}
+	return 0, false
+}
+
 // value is what the result of an operation may be.
 func (p *prover) value(in *Instr, v Value) interval {
 	all := rangeOf(p.f.Types[v])
@@ -713,6 +794,9 @@ func (p *prover) value(in *Instr, v Value) interval {
 	case OpConvert:
 		if whole {
 			return fits(of(0), true)
+		}
+		if h, ok := p.highest(in.Args[0], 4); ok {
+			return fits(interval{0, h}, true)
 		}
 	case OpAdd:
 		a, b := of(0), of(1)

@@ -35,6 +35,9 @@ const (
 // but an if that keeps the smaller or larger of +0 and -0, which it takes for equal, may
 // keep the other one. The positions are those of the loops.
 func Reassociate(f *Func) (*Func, []Pos) {
+	if !hasLoops(f.Body) {
+		return f, nil
+	}
 	g := f.clone()
 	n := newNest(g, Aliasing{})
 	if !n.ready {
@@ -53,6 +56,22 @@ func Reassociate(f *Func) (*Func, []Pos) {
 	}
 	g.Body = p.region(g.Body)
 	return Optimize(g), at
+}
+
+// hasLoops reports whether there is a loop in r.
+func hasLoops(r *Region) bool {
+	for i := range r.Instrs {
+		in := &r.Instrs[i]
+		if in.Op == OpLoop {
+			return true
+		}
+		for _, s := range in.Regions {
+			if hasLoops(s) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // parted is a loop that is computed in parts.

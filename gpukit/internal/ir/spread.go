@@ -47,10 +47,20 @@ type Stage struct {
 	// Conditions are what Func relies on, besides Counts: where one does not hold, Checked is for it. They are about
 	// parameters of the function that are the same for every worker.
 	Conditions []Condition
-	Checked    *Func
 	// Steps say, for each loop, how the elements that a worker uses move with its iteration: by Times strides of
 	// dimension Dim of Mem for each access that was understood.
 	Steps [][]Step
+
+	checked func() *Func
+}
+
+// Checked is Func without relying on the conditions, with the checks of indices that these make needless. It is made
+// when it is first asked for.
+func (s Stage) Checked() *Func {
+	if s.checked == nil {
+		return s.Func
+	}
+	return s.checked()
 }
 
 // Step is a distance in an array.

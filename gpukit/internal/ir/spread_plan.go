@@ -76,6 +76,7 @@ func (p *planner) stages() []Stage {
 
 // build makes the stages; if a piece cannot be made, it rejects loops, and bad asks for another plan.
 func (p *planner) build() (stages []Stage, bad bool) {
+	var makers []*maker
 	for k, x := range p.pieces {
 		m := newMaker(p.n, p, x)
 		if v, ok := m.check(); !ok {
@@ -89,15 +90,18 @@ func (p *planner) build() (stages []Stage, bad bool) {
 				p.rejected[x.taken[len(x.taken)-1]] = v
 				return nil, true
 			}
-			stages = append(stages, m.stage())
+			makers = append(makers, m)
 			faults = m.faulted
 		}
-		stages = append(stages, m.stage())
+		makers = append(makers, m)
 		for in := range m.does {
 			p.done[in] = true
 		}
 	}
-	idle := func(s Stage) bool { return len(s.Func.Body.Instrs)+len(s.Checked.Body.Instrs) == 2 }
+	for _, m := range makers {
+		stages = append(stages, m.stage())
+	}
+	idle := func(s Stage) bool { return len(s.Func.Body.Instrs) == 1 && len(s.Checked().Body.Instrs) == 1 }
 	if k := slices.IndexFunc(stages, func(s Stage) bool { return !idle(s) }); k >= 0 {
 		stages = slices.DeleteFunc(stages, idle)
 	}

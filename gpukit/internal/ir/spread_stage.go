@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 )
 
 // maker makes the function of a stage. It goes the way of a piece twice: first to see which values a worker does not
@@ -741,9 +742,8 @@ func (m *maker) stage() Stage {
 	s.Func, s.Conditions = AssumeBounds(n.uniformly(g))
 	s.Func.Params = g.Params
 	s.Func = Optimize(unguarded(s.Func))
-	s.Checked = s.Func
 	if len(s.Conditions) > 0 {
-		s.Checked = Optimize(unguarded(ProveBounds(g)))
+		s.checked = sync.OnceValue(func() *Func { return Optimize(unguarded(ProveBounds(g))) })
 	}
 	return s
 }

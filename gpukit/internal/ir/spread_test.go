@@ -128,7 +128,7 @@ func runStages(t testing.TB, s *ir.Spread, mems []words, args []ir.Bits, checked
 		f := st.Func
 		for _, c := range st.Conditions {
 			if checked || !c.Holds(args) {
-				f = st.Checked
+				f = st.Checked()
 			}
 		}
 		for _, w := range order(int(n)) {
@@ -150,7 +150,7 @@ func runStages(t testing.TB, s *ir.Spread, mems []words, args []ir.Bits, checked
 func checkSpread(t testing.TB, f *ir.Func, s *ir.Spread, rnd *rand.Rand, trials int) {
 	t.Helper()
 	for _, st := range s.Stages {
-		for _, g := range append([]*ir.Func{st.Func, st.Checked}, st.Counts...) {
+		for _, g := range append([]*ir.Func{st.Func, st.Checked()}, st.Counts...) {
 			if err := ir.Verify(g); err != nil {
 				t.Fatalf("%v\n%v", err, g)
 			}
@@ -207,8 +207,8 @@ func stagesText(s *ir.Spread) string {
 	var b strings.Builder
 	for i, st := range s.Stages {
 		fmt.Fprintf(&b, "stage %d, %d counts\n%v", i, len(st.Counts), st.Func)
-		if st.Checked != st.Func {
-			fmt.Fprintf(&b, "checked\n%v", st.Checked)
+		if st.Checked() != st.Func {
+			fmt.Fprintf(&b, "checked\n%v", st.Checked())
 		}
 	}
 	return b.String()

@@ -119,36 +119,39 @@ func Erf(x float64) float64 {
 // One minus a polynomial for |x| < 0.5625, beyond it exp(-x*x), in two floats, times
 // a polynomial of (x-3.5625)/(x+3.5625), over 1+2x.
 func Erfc(x float64) float64 {
-	if math.Abs(x) < 0.5625 {
+	a := math.Abs(x)
+	if a < 0.5625 {
 		z := float64(x * x)
 		h := float64(x * twoSqrtPiHi)
 		l := math.FMA(x, twoSqrtPiHi, -h) + float64(x*math.FMA(z, erfSmall(z), twoSqrtPiLo))
 		s := 1 - h
 		return s + (((1 - s) - h) - l)
 	}
-	if x > 0 && x < 26.5 {
-		h, l, k := erfcPair(x)
-		return float64((h + l) * math.Float64frombits(uint64(k+1023)<<52))
+	if !(a < 26.5) {
+		return erfcRare(x)
 	}
-	return erfcRare(x)
+	h, l, k := erfcPair(a)
+	scale := math.Float64frombits(uint64(k+1023) << 52)
+	if x > 0 {
+		return float64((h + l) * scale)
+	}
+	h, l = float64(h*scale), float64(l*scale)
+	s := 2 - h
+	return s + (((2 - s) - h) - l)
 }
 
-// erfcRare is Erfc for x <= -0.56 and for x >= 26.5.
+// erfcRare is Erfc for |x| >= 26.5 and NaN.
 func erfcRare(x float64) float64 {
 	switch {
 	case x != x:
 		return x
 	case x >= 27.5:
 		return 0
-	case x > 0:
-		h, l, k := erfcPair(x)
-		return scaled(h, l, k)
-	case x < -6:
+	case x < 0:
 		return 2
 	}
-	h, l := erfcLarge(-x)
-	s := 2 - h
-	return s + (((2 - s) - h) - l)
+	h, l, k := erfcPair(x)
+	return scaled(h, l, k)
 }
 
 // erfcinvTail holds three rational functions of degree 7 over 7: the numerators,

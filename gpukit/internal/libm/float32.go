@@ -43,11 +43,12 @@ func shortCos(r float64) float64 {
 	return math.FMA(float64(u*u), p, math.FMA(u, -0.5, 1))
 }
 
-// shortTurn is x less a multiple q of pi/2, for |x| < 2^28. The first difference
-// is exact: both sides are multiples of 2^-52, for x has only 24 bits.
-func shortTurn(x float64) (r float64, q int64) {
-	n := math.RoundToEven(x * (1 / shortPi2))
-	return math.FMA(-n, shortPi2Low, math.FMA(-n, shortPi2, x)), int64(n)
+// shortTurn is x less a multiple q of pi/2, for |x| < 2^28; of q the lower bits count. The
+// first difference is exact: both sides are multiples of 2^-52, for x has only 24 bits.
+func shortTurn(x float64) (r float64, q uint64) {
+	t := float64(x*(1/shortPi2)) + nearest
+	n := t - nearest
+	return math.FMA(-n, shortPi2Low, math.FMA(-n, shortPi2, x)), math.Float64bits(t)
 }
 
 // shortExpm1 is (e^r - 1) / r for |r| <= ln(2)/2, off by 2^-49.4 of it.
@@ -58,8 +59,8 @@ func shortExpm1(r float64) float64 {
 	return math.FMA(odd, r, even)
 }
 
-// shortPower is 2^k for integers k from -1022 to 1023.
-func shortPower(k float64) float64 { return math.Float64frombits(uint64(int64(k)+1023) << 52) }
+// shortPower is 2^k for k + nearest, k an integer from -1022 to 1023.
+func shortPower(t float64) float64 { return math.Float64frombits(math.Float64bits(t)<<52 + 1023<<52) }
 
 // shortLog is log x = k ln 2 + l for positive numbers x of float32, with l from
 // -ln(2)/2 to ln(2)/2, off by 2^-52.
@@ -90,56 +91,50 @@ func shortAtan(y, x float64) float64 {
 // SinF32 is float32(Sin(float64(x))).
 func SinF32(x float32) float32 {
 	a := float64(x)
-	if math.Abs(a) < 0x1p28 {
-		r, q := shortTurn(a)
-		y := shortSin(r)
-		if q&1 != 0 {
-			y = shortCos(r)
-		}
-		if q&2 != 0 {
-			y = -y
-		}
-		if !undecided(y) {
-			return float32(y)
-		}
+	r, q := shortTurn(a)
+	y := shortSin(r)
+	if q&1 != 0 {
+		y = shortCos(r)
 	}
-	return float32(Sin(a))
+	if q&2 != 0 {
+		y = -y
+	}
+	if !(math.Abs(a) < 0x1p28) || undecided(y) {
+		return float32(Sin(a))
+	}
+	return float32(y)
 }
 
 // CosF32 is float32(Cos(float64(x))).
 func CosF32(x float32) float32 {
 	a := float64(x)
-	if math.Abs(a) < 0x1p28 {
-		r, q := shortTurn(a)
-		y := shortCos(r)
-		if q&1 != 0 {
-			y = shortSin(r)
-		}
-		if (q+1)&2 != 0 {
-			y = -y
-		}
-		if !undecided(y) {
-			return float32(y)
-		}
+	r, q := shortTurn(a)
+	y := shortCos(r)
+	if q&1 != 0 {
+		y = shortSin(r)
 	}
-	return float32(Cos(a))
+	if (q+1)&2 != 0 {
+		y = -y
+	}
+	if !(math.Abs(a) < 0x1p28) || undecided(y) {
+		return float32(Cos(a))
+	}
+	return float32(y)
 }
 
 // TanF32 is float32(Tan(float64(x))).
 func TanF32(x float32) float32 {
 	a := float64(x)
-	if math.Abs(a) < 0x1p28 {
-		r, q := shortTurn(a)
-		num, den := shortSin(r), shortCos(r)
-		if q&1 != 0 {
-			num, den = -den, num
-		}
-		y := num / den
-		if !undecided(y) {
-			return float32(y)
-		}
+	r, q := shortTurn(a)
+	num, den := shortSin(r), shortCos(r)
+	if q&1 != 0 {
+		num, den = -den, num
 	}
-	return float32(Tan(a))
+	y := num / den
+	if !(math.Abs(a) < 0x1p28) || undecided(y) {
+		return float32(Tan(a))
+	}
+	return float32(y)
 }
 
 // AtanF32 is float32(Atan(float64(x))).
@@ -155,105 +150,91 @@ func AtanF32(x float32) float32 {
 // ExpF32 is float32(Exp(float64(x))).
 func ExpF32(x float32) float32 {
 	a := float64(x)
-	if a > -87.5 && a < 89 {
-		k := math.RoundToEven(a * shortLog2E)
-		r := math.FMA(-k, shortLn2, a)
-		y := math.FMA(r, shortExpm1(r), 1) * shortPower(k)
-		if !undecided(y) {
-			return float32(y)
-		}
+	t := float64(a*shortLog2E) + nearest
+	r := math.FMA(nearest-t, shortLn2, a)
+	y := math.FMA(r, shortExpm1(r), 1) * shortPower(t)
+	if !(a > -87.5 && a < 89) || undecided(y) {
+		return float32(Exp(a))
 	}
-	return float32(Exp(a))
+	return float32(y)
 }
 
 // Exp2F32 is float32(Exp2(float64(x))).
 func Exp2F32(x float32) float32 {
 	a := float64(x)
-	if a > -126.5 && a < 129 {
-		k := math.RoundToEven(a)
-		r := (a - k) * shortLn2
-		y := math.FMA(r, shortExpm1(r), 1) * shortPower(k)
-		if !undecided(y) {
-			return float32(y)
-		}
+	t := a + nearest
+	r := (a - (t - nearest)) * shortLn2
+	y := math.FMA(r, shortExpm1(r), 1) * shortPower(t)
+	if !(a > -126.5 && a < 129) || undecided(y) {
+		return float32(Exp2(a))
 	}
-	return float32(Exp2(a))
+	return float32(y)
 }
 
 // TanhF32 is float32(Tanh(float64(x))).
 func TanhF32(x float32) float32 {
 	a := float64(x)
 	h := 2 * math.Abs(a)
-	if h < 20 {
-		// tanh = (e^h - 1) / (e^h + 1)
-		k := math.RoundToEven(h * shortLog2E)
-		r := math.FMA(-k, shortLn2, h)
-		s := shortPower(k)
-		e := math.FMA(s, float64(r*shortExpm1(r)), s-1)
-		y := e / (e + 2)
-		if !undecided(y) {
-			return float32(math.Copysign(y, a))
-		}
+	// tanh = (e^h - 1) / (e^h + 1)
+	t := float64(h*shortLog2E) + nearest
+	r := math.FMA(nearest-t, shortLn2, h)
+	s := shortPower(t)
+	e := math.FMA(s, float64(r*shortExpm1(r)), s-1)
+	y := e / (e + 2)
+	if !(h < 20) || undecided(y) {
+		return float32(Tanh(a))
 	}
-	return float32(Tanh(a))
+	return float32(math.Copysign(y, a))
 }
 
 // LogF32 is float32(Log(float64(x))).
 func LogF32(x float32) float32 {
 	a := float64(x)
-	if a > 0 && a <= math.MaxFloat32 {
-		k, l := shortLog(a)
-		y := math.FMA(k, shortLn2, l)
-		if !undecided(y) {
-			return float32(y)
-		}
+	k, l := shortLog(a)
+	y := math.FMA(k, shortLn2, l)
+	if !(a > 0 && a <= math.MaxFloat32) || undecided(y) {
+		return float32(Log(a))
 	}
-	return float32(Log(a))
+	return float32(y)
 }
 
 // Log2F32 is float32(Log2(float64(x))).
 func Log2F32(x float32) float32 {
 	a := float64(x)
-	if a > 0 && a <= math.MaxFloat32 {
-		k, l := shortLog(a)
-		y := math.FMA(l, shortLog2E, k)
-		if !undecided(y) {
-			return float32(y)
-		}
+	k, l := shortLog(a)
+	y := math.FMA(l, shortLog2E, k)
+	if !(a > 0 && a <= math.MaxFloat32) || undecided(y) {
+		return float32(Log2(a))
 	}
-	return float32(Log2(a))
+	return float32(y)
 }
 
 // Log10F32 is float32(Log10(float64(x))).
 func Log10F32(x float32) float32 {
 	a := float64(x)
-	if a > 0 && a <= math.MaxFloat32 {
-		k, l := shortLog(a)
-		y := math.FMA(k, shortLog10of, float64(l*shortLog10E))
-		if !undecided(y) {
-			return float32(y)
-		}
+	k, l := shortLog(a)
+	y := math.FMA(k, shortLog10of, float64(l*shortLog10E))
+	if !(a > 0 && a <= math.MaxFloat32) || undecided(y) {
+		return float32(Log10(a))
 	}
-	return float32(Log10(a))
+	return float32(y)
 }
 
 // CbrtF32 is float32(Cbrt(float64(x))).
 func CbrtF32(x float32) float32 {
 	a := float64(x)
 	v := math.Abs(a)
-	if v > 0 && v <= math.MaxFloat32 {
-		// A third of the exponent, linear in between, is off by 3.2%; each step of
-		// Halley's method leaves 2/3 of the cube of the error.
-		t := math.Float64frombits(uint64(uint32(math.Float64bits(v)>>32)/3+0x2a9f7600) << 32)
-		c := t * t * t
-		t *= math.FMA(2, v, c) / math.FMA(2, c, v)
-		c = t * t * t
-		t *= math.FMA(2, v, c) / math.FMA(2, c, v)
-		if !undecided(t) {
-			return float32(math.Copysign(t, a))
-		}
+	// A third of the exponent, linear in between, is off by 3.2%; each step of
+	// Halley's method leaves 2/3 of the cube of the error.
+	t := math.Float64frombits(uint64(uint32(math.Float64bits(v)>>32)/3+0x2a9f7600) << 32)
+	c := t * t * t
+	t *= math.FMA(2, v, c) / math.FMA(2, c, v)
+	c = t * t * t
+	t *= math.FMA(2, v, c) / math.FMA(2, c, v)
+	if !(v > 0 && v <= math.MaxFloat32) || undecided(t) {
+		return float32(Cbrt(a))
 	}
-	return float32(Cbrt(a))
+	return float32(math.Copysign(t, a))
 }
 
 // PowF32 is float32(Pow(float64(x), float64(y))), but for results that are
@@ -261,42 +242,36 @@ func CbrtF32(x float32) float32 {
 // proven.
 func PowF32(x, y float32) float32 {
 	a, b := float64(x), float64(y)
-	if a > 0 && a <= math.MaxFloat32 {
-		k, l := shortLog(a)
-		p := float64(b * math.FMA(l, shortLog2E, k))
-		if p > -126 && p < 128 {
-			n := math.RoundToEven(p)
-			r := (p - n) * shortLn2
-			z := math.FMA(r, shortExpm1(r), 1) * shortPower(n)
-			if !undecided(z) {
-				return float32(z)
-			}
-		}
+	k, l := shortLog(a)
+	p := float64(b * math.FMA(l, shortLog2E, k))
+	t := p + nearest
+	r := (p - (t - nearest)) * shortLn2
+	z := math.FMA(r, shortExpm1(r), 1) * shortPower(t)
+	if !(a > 0 && a <= math.MaxFloat32 && p > -126 && p < 128) || undecided(z) {
+		return float32(Pow(a, b))
 	}
-	return float32(Pow(a, b))
+	return float32(z)
 }
 
 // Atan2F32 is float32(Atan2(float64(y), float64(x))), with PowF32's reservation.
 func Atan2F32(y, x float32) float32 {
 	a, b := math.Abs(float64(y)), math.Abs(float64(x))
-	if a > 0 && b > 0 && a <= math.MaxFloat32 && b <= math.MaxFloat32 {
-		z := shortAtan(a, b)
-		if x < 0 {
-			z = 2*shortPi2 - z
-		}
-		if !undecided(z) {
-			return float32(math.Copysign(z, float64(y)))
-		}
+	z := shortAtan(a, b)
+	if x < 0 {
+		z = 2*shortPi2 - z
 	}
-	return float32(Atan2(float64(y), float64(x)))
+	if !(a > 0 && b > 0 && a <= math.MaxFloat32 && b <= math.MaxFloat32) || undecided(z) {
+		return float32(Atan2(float64(y), float64(x)))
+	}
+	return float32(math.Copysign(z, float64(y)))
 }
 
 // HypotF32 is float32(Hypot(float64(x), float64(y))), with PowF32's reservation.
 func HypotF32(x, y float32) float32 {
 	a, b := float64(x), float64(y)
 	z := math.Sqrt(math.FMA(a, a, float64(b*b)))
-	if z <= 2*math.MaxFloat32 && !undecided(z) {
-		return float32(z)
+	if !(z <= 2*math.MaxFloat32) || undecided(z) {
+		return float32(Hypot(a, b))
 	}
-	return float32(Hypot(a, b))
+	return float32(z)
 }

@@ -21,12 +21,9 @@ import "math"
 // Results that are too large are ±Inf, those that are too small ±0.
 func Pow(x, y float64) float64 {
 	b := math.Float64bits(x)
-	if b-minNormalBits >= infinityBits-minNormalBits {
-		return powRare(x, y)
-	}
 	h, l := logPair(b, 0)
 	p := float64(y * h)
-	if !(math.Abs(p) < 708) {
+	if b-minNormalBits >= infinityBits-minNormalBits || !(math.Abs(p) < 708) {
 		return powRare(x, y)
 	}
 	m, _, k := expPair(p, math.FMA(y, l, math.FMA(y, h, -p)))

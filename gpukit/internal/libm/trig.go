@@ -33,12 +33,8 @@ const (
 	cos5 = -0x1.8fa65e877c7dep-37
 )
 
-// Below trigTiny sin(x) and tan(x) are x but for 0.05 ulp; from trigHuge on
-// quarterTurns would lose bits.
-const (
-	trigTiny = 0x1p-28
-	trigHuge = 0x1p40
-)
+// From trigHuge on quarterTurns would lose bits.
+const trigHuge = 0x1p40
 
 // quarterTurns is x = q*pi/2 + r + e with |r| <= pi/4 and a little, |e| <= 2^-50,
 // of which the last two bits of q are good, for |x| < trigHuge. The first
@@ -137,43 +133,41 @@ func cosOf(r, e float64) float64 {
 // then a polynomial.
 func Sin(x float64) float64 {
 	a := math.Abs(x)
-	if a < trigTiny {
-		return x
-	}
 	var q uint64
 	var r, e float64
 	if a < trigHuge {
-		q, r, e = quarterTurns(x)
+		q, r, e = quarterTurns(a)
 	} else {
-		q, r, e = hugeQuarterTurns(x)
+		q, r, e = hugeQuarterTurns(a)
 	}
+	sign := (math.Float64bits(x) ^ q<<62) & (1 << 63)
 	var y float64
 	if q&1 == 0 {
 		y = sinOf(r, e)
 	} else {
 		y = cosOf(r, e)
 	}
-	return math.Float64frombits(math.Float64bits(y) ^ q<<62&(1<<63))
+	return math.Float64frombits(math.Float64bits(y) ^ sign)
 }
 
 // Cos is the cosine of x radians, within 0.8 ulp for every x. Cos(±Inf) = Cos(NaN) =
 // NaN. The method is that of Sin.
 func Cos(x float64) float64 {
+	a := math.Abs(x)
 	var q uint64
 	var r, e float64
-	if math.Abs(x) < trigHuge {
-		q, r, e = quarterTurns(x)
+	if a < trigHuge {
+		q, r, e = quarterTurns(a)
 	} else {
-		q, r, e = hugeQuarterTurns(x)
+		q, r, e = hugeQuarterTurns(a)
 	}
-	q++
 	var y float64
 	if q&1 == 0 {
-		y = sinOf(r, e)
-	} else {
 		y = cosOf(r, e)
+	} else {
+		y = sinOf(r, e)
 	}
-	return math.Float64frombits(math.Float64bits(y) ^ q<<62&(1<<63))
+	return math.Float64frombits(math.Float64bits(y) ^ (q+1)<<62&(1<<63))
 }
 
 // Sincos is Sin(x) and Cos(x), bit for bit.
@@ -182,19 +176,16 @@ func Sincos(x float64) (sin, cos float64) {
 	var q uint64
 	var r, e float64
 	if a < trigHuge {
-		q, r, e = quarterTurns(x)
+		q, r, e = quarterTurns(a)
 	} else {
-		q, r, e = hugeQuarterTurns(x)
+		q, r, e = hugeQuarterTurns(a)
 	}
 	sin, cos = sinOf(r, e), cosOf(r, e)
 	if q&1 != 0 {
 		sin, cos = cos, sin
 	}
-	sin = math.Float64frombits(math.Float64bits(sin) ^ q<<62&(1<<63))
+	sin = math.Float64frombits(math.Float64bits(sin) ^ (math.Float64bits(x)^q<<62)&(1<<63))
 	cos = math.Float64frombits(math.Float64bits(cos) ^ (q+1)<<62&(1<<63))
-	if a < trigTiny {
-		sin = x
-	}
 	return sin, cos
 }
 
@@ -203,15 +194,12 @@ func Sincos(x float64) (sin, cos float64) {
 // parts.
 func Tan(x float64) float64 {
 	a := math.Abs(x)
-	if a < trigTiny {
-		return x
-	}
 	var q uint64
 	var r, e float64
 	if a < trigHuge {
-		q, r, e = quarterTurns(x)
+		q, r, e = quarterTurns(a)
 	} else {
-		q, r, e = hugeQuarterTurns(x)
+		q, r, e = hugeQuarterTurns(a)
 	}
 	// Sine and cosine again, with their rounding errors.
 	z := float64(r * r)
@@ -229,7 +217,8 @@ func Tan(x float64) float64 {
 	}
 	i := 1 / d
 	t = float64(n * i)
-	return t + float64((math.FMA(-t, d, n)+(nl-float64(t*dl)))*i)
+	t += float64((math.FMA(-t, d, n) + (nl - float64(t*dl))) * i)
+	return math.Float64frombits(math.Float64bits(t) ^ math.Float64bits(x)&(1<<63))
 }
 
 // Coefficients of (asin(s)-s)/s^3 in s^2, minimax on |s| <= 1/2, found like those
@@ -369,11 +358,42 @@ func Atan(x float64) float64 {
 //	Atan2(y>0, -Inf) = Atan2(0, x<=-0) = Pi    Atan2(+Inf, -Inf) = 3Pi/4
 //	Atan2(y>0, 0) = Atan2(+Inf, x) = Pi/2
 //
-// The smaller coordinate b over the greater a, or (b-a)/(a+b), is kept with its
-// error, and a multiple of pi/4 added in two parts.
+// The smaller coordinate over the greater, or the quotient that the tangent of the
+// difference to pi/4 is, is kept with its error, and a multiple of pi/4 added in two
+// parts. Up to pi/8 there is nothing to add, and engines for many workers jump over
+// that where no worker has more.
 func Atan2(y, x float64) float64 {
-	a, b := math.Abs(x), math.Abs(y)
-	c, s := 0.0, 1.0
+	b := math.Abs(y)
+	n, d, nl, dl, c := b, x, 0.0, 0.0, 0.0
+	near := b >= 0x1p-400 && x <= 0x1p400 && b <= float64(x*tanPi8)
+	if !near {
+		n, d, nl, dl, c = atan2Quotient(b, x)
+	}
+	i := 1 / d
+	q := float64(n * i)
+	rest := math.FMA(-q, d, n)
+	z := float64(q * q)
+	p := atanPoly(z)
+	r := 0.0
+	if near {
+		f := float64(rest * i)
+		f -= float64(f * z) // the derivative of atan
+		r = q + math.FMA(float64(q*z), p, f)
+	} else {
+		f := float64((rest + (nl - float64(q*dl))) * i)
+		f -= float64(f * z)
+		h := float64(c * (halfPi1 / 2))
+		w := h + q
+		r = w + (((h - w) + q) + math.FMA(float64(q*z), p, f+float64(c*(halfPi2/2))))
+	}
+	return math.Float64frombits(math.Float64bits(r) | math.Float64bits(y)&(1<<63))
+}
+
+// atan2Quotient makes of 0 <= b and x the quotient (n+nl)/(d+dl), from -tan(pi/8) to
+// tan(pi/8), and c so that the angle is its arctangent and c quarters of pi.
+func atan2Quotient(b, x float64) (n, d, nl, dl, c float64) {
+	a := math.Abs(x)
+	s := 1.0
 	if b > a {
 		a, b = b, a
 		c, s = 2, -1
@@ -381,7 +401,7 @@ func Atan2(y, x float64) float64 {
 	if !(b >= 0x1p-400 && a <= 0x1p400) {
 		a, b = atan2Scale(a, b)
 	}
-	n, nl, d, dl := b, 0.0, a, 0.0
+	n, d = b, a
 	if b > float64(a*tanPi8) {
 		n = b - a
 		nl = b - (a + n)
@@ -393,16 +413,7 @@ func Atan2(y, x float64) float64 {
 		c = 4 - c
 		s = -s
 	}
-	i := 1 / d
-	n = float64(n * s)
-	q := float64(n * i)
-	f := float64((math.FMA(-q, d, n) + (float64(s*nl) - float64(q*dl))) * i)
-	h := float64(c * (halfPi1 / 2))
-	w := h + q
-	z := float64(q * q)
-	f -= float64(f * z) // the derivative of atan
-	r := w + (((h - w) + q) + math.FMA(float64(q*z), atanPoly(z), f+float64(c*(halfPi2/2))))
-	return math.Float64frombits(math.Float64bits(r) | math.Float64bits(y)&(1<<63))
+	return float64(n * s), d, float64(s * nl), dl, c
 }
 
 // atan2Scale makes of 0 <= b <= a, or NaN, a pair of the same angle from which Atan2

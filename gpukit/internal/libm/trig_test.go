@@ -119,7 +119,7 @@ func nearTurns() (v []float64) {
 	for n := range 50 {
 		v = append(v, float64(n+1)*math.Pi/4)
 	}
-	return append(v, trigTiny, trigHuge, math.Nextafter(trigHuge, 0), math.Nextafter(trigHuge, math.Inf(1)))
+	return append(v, 0x1p-28, trigHuge, math.Nextafter(trigHuge, 0), math.Nextafter(trigHuge, math.Inf(1)))
 }
 
 func TestTrig(t *testing.T) {

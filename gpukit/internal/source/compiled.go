@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -125,17 +126,30 @@ type symbol struct {
 // where a function has no prologue; so all code addresses are looked at.
 func symbolOf(v reflect.Value) symbol {
 	entry := v.Pointer()
+	if s, ok := symbols.Load(entry); ok {
+		return s.(symbol)
+	}
+	s := readSymbol(entry)
+	symbols.Store(entry, s)
+	return s
+}
+
+// symbols are those that were read, by entry.
+var symbols sync.Map
+
+func readSymbol(entry uintptr) symbol {
 	f := runtime.FuncForPC(entry)
 	if f == nil {
 		return symbol{}
 	}
 	const longest = 1 << 18
-	pcs := []uintptr{entry + 1} // CallersFrames takes return addresses
-	for pc := entry + 1; pc < entry+longest; pc++ {
-		if g := runtime.FuncForPC(pc); g == nil || g.Entry() != f.Entry() {
-			break
-		}
-		pcs = append(pcs, pc+1)
+	end := sort.Search(longest, func(i int) bool {
+		g := runtime.FuncForPC(entry + uintptr(i))
+		return g == nil || g.Entry() != f.Entry()
+	})
+	pcs := make([]uintptr, end)
+	for i := range pcs {
+		pcs[i] = entry + uintptr(i) + 1 // CallersFrames takes return addresses
 	}
 	s := symbol{pc: entry}
 	frames := runtime.CallersFrames(pcs)

@@ -9,8 +9,8 @@ import (
 // Target is an instruction set.
 type Target uint8
 
-// The targets. AVX2 needs AVX, AVX2 and FMA; AVX512 needs the subsets F, DQ,
-// BW and VL.
+// The targets. AVX2 needs AVX, AVX2, FMA, BMI1, BMI2, LZCNT and POPCNT; AVX512 needs the
+// subsets F, DQ, BW, VL and CD besides.
 const (
 	AVX2 Target = iota
 	AVX512
@@ -19,42 +19,12 @@ const (
 // String names the target.
 func (t Target) String() string { return [...]string{"AVX2", "AVX-512"}[t] }
 
-// Lanes is the number of 64-bit lanes of a vector: 4 or 8.
-func (t Target) Lanes() int { return 4 << t }
-
-// The layout of the block of arguments that the code gets a pointer to, as
-// offsets in bytes; every word has 8 bytes.
-const (
-	// ArgN is the number of workers. Any number: the last vector is masked.
-	ArgN = 0
-	// ArgBudget, at least 1, bounds the back edges that one call may take.
-	ArgBudget = 8
-	// ArgResume is 0 at first. If it is not 0 when the code returns, the budget
-	// is used up: call again with the same block (but for the budget), the same
-	// streams and the same state.
-	ArgResume = 16
-	// ArgState points to Code.State bytes, aligned to 64.
-	ArgState = 24
-	// ArgStreams points to one pointer per parameter and then one per result,
-	// each to contiguous elements (of 8 bytes, Bool of 1 byte), or to a single
-	// element where the parameter is Uniform. A result may be the stream of a
-	// parameter; no other overlap is allowed.
-	ArgStreams = 32
-	// ArgFault is set to 1 when a worker fails: a division by zero, a shift by a
-	// negative count. The results are unspecified then, and which worker it was
-	// is for another engine to find out.
-	ArgFault = 40
-	// ArgSize is the size of the block.
-	ArgSize = 48
-)
-
 // Options change what Compile makes.
 type Options struct {
-	// Uniform marks the parameters whose stream is one element for all workers.
-	// Nil means none.
-	Uniform []bool
 	// Listing asks for Code.Listing.
 	Listing bool
+	// Parts, if positive, is how many times the smallest group a group is; for tests.
+	Parts int
 }
 
 // Code is machine code.
@@ -69,8 +39,35 @@ type Code struct {
 	Instructions int
 	// Spills is how many values live in memory.
 	Spills int
+	// Lanes is how many workers run at a time: a group.
+	Lanes int
+	// Parts is how many registers a value of the narrowest lanes takes.
+	Parts int
+	// Hot counts the instructions between the beginning of a group and the jump to the
+	// next one, what is rare not counted, and loops inside once.
+	Hot int
+	// Constants are the constants that stay in registers, PerCall and PerRow the
+	// instructions besides that run once per call and once per row of workers.
+	Constants, PerCall, PerRow int
+	// Sites are the instructions that Go carries out, by number.
+	Sites []Site
+	// Faults are the instructions at which workers may fail, by number, and FaultFuncs
+	// the functions that they are of: the kernel's or one that it calls.
+	Faults     []*ir.Instr
+	FaultFuncs []*ir.Func
+	Fault      FaultPlace
 	// Listing has one line per instruction in Intel syntax, if asked for.
 	Listing string
+	// Starts are where the instructions of the listing begin in Bytes, and Marks
+	// from which of its lines on, counted from 0, they are of another position.
+	Starts []int
+	Marks  []Mark
+}
+
+// Mark is a line of a listing from which on instructions are of a position.
+type Mark struct {
+	Line int
+	Pos  ir.Pos
 }
 
 // Unsupported says that a function has something that this package does not
@@ -90,15 +87,26 @@ func (e *Unsupported) Error() string {
 	return s
 }
 
-// Compile compiles a verified function without calls. The error is
-// *Unsupported. The same function and options give the same bytes.
-func Compile(f *ir.Func, t Target, o Options) (*Code, error) {
-	l := newLowerer(f, t, o)
+// Compile compiles a kernel. The error is *Unsupported. The same kernel and options
+// give the same bytes.
+func Compile(k *Kernel, t Target, o Options) (*Code, error) {
+	l := newLowerer(k, t, o)
+	l.take()
+	defer l.giveBack()
+	l.an = analyse(k)
+	l.chooseLanes()
 	l.function()
 	if l.err != nil {
 		return nil, l.err
 	}
 	e := newEmitter(l)
 	bytes, listing := l.a.assemble(e.code, o.Listing)
-	return &Code{Target: t, Bytes: bytes, State: e.stateSize, Instructions: l.a.count, Spills: e.alloc.spills, Listing: listing}, nil
+	constants := 0
+	for i := range l.prologue.insts {
+		if in := &l.prologue.insts[i]; in.special == constant && e.inRegister(in.reg) {
+			constants++
+		}
+	}
+	return &Code{Constants: constants, PerCall: len(l.prologue.insts) - constants, PerRow: len(l.row.insts), Target: t, Bytes: bytes, State: e.stateSize, Instructions: l.a.count, Spills: e.alloc.spills, Lanes: l.lanes, Parts: l.groups, Hot: e.hot,
+		Sites: l.sites, Faults: l.faults, FaultFuncs: l.faultFuncs, Fault: l.fault, Listing: listing, Starts: l.a.starts, Marks: l.marks}, nil
 }

@@ -21,8 +21,9 @@ const (
 	r11 uint8 = 11
 )
 
-var gprNames = [3][16]string{
+var gprNames = [4][16]string{
 	{"al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil", "r8b", "r9b", "r10b", "r11b", "r12b", "r13b", "r14b", "r15b"},
+	{"ax", "cx", "dx", "bx", "sp", "bp", "si", "di", "r8w", "r9w", "r10w", "r11w", "r12w", "r13w", "r14w", "r15w"},
 	{"eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi", "r8d", "r9d", "r10d", "r11d", "r12d", "r13d", "r14d", "r15d"},
 	{"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15"},
 }
@@ -38,8 +39,10 @@ type memory struct {
 	relative bool
 	constant int   // of the pool, if relative and label is 0
 	label    label // if relative
-	// broadcast repeats one 64-bit element for all lanes (EVEX).
+	// broadcast repeats one element, of the instruction's size, for all lanes (EVEX).
 	broadcast bool
+	// lanewise: index is a vector register, for gathers and scatters.
+	lanewise bool
 }
 
 func at(base uint8, disp int32) memory { return memory{base: base, disp: disp} }
@@ -65,7 +68,7 @@ type operands struct {
 }
 
 // label is a place in the code; 0 is none.
-type label int
+type label int32
 
 // jump lengths are found by passes: all long at first, then shortened where
 // the distance of the pass before allows it, until nothing changes. Code only
@@ -74,6 +77,7 @@ type assembler struct {
 	vectorLength length // of instructions that do not fix it
 	useEVEX      bool   // for vectors
 	code         []byte
+	before       []byte // code of the last pass
 	labels       []int  // offset of each label, of this pass or of the last
 	short        []bool // by jump
 	jumps        int
@@ -113,7 +117,8 @@ func (a *assembler) constant(b []byte) int {
 func (a *assembler) assemble(emit func(), listing bool) ([]byte, string) {
 	a.pass = 0
 	for last := false; ; a.pass++ {
-		a.code, a.jumps, a.count, a.changed = a.code[:0], 0, 0, false
+		a.before, a.code = a.code, a.before[:0]
+		a.jumps, a.count, a.changed = 0, 0, false
 		if last && listing {
 			a.listing = &strings.Builder{}
 		}
@@ -124,11 +129,14 @@ func (a *assembler) assemble(emit func(), listing bool) ([]byte, string) {
 		end := a.layPool()
 		last = !a.changed && end == a.end
 		a.end = end
+		if last && !listing { // another pass would write the same
+			break
+		}
 	}
 	for len(a.code)%64 != 0 {
 		a.code = append(a.code, 0xCC)
 	}
-	out := append([]byte(nil), a.code...)
+	out := append(make([]byte, 0, a.end), a.code...)
 	for _, i := range a.poolOrder() {
 		for len(out) < a.poolAt[i] {
 			out = append(out, 0)
@@ -194,7 +202,7 @@ func (a *assembler) jump(c condition, to label) {
 	}
 	if a.listing != nil {
 		a.starts = append(a.starts, start)
-		fmt.Fprintf(a.listing, "%s 0x%x\n", jumpNames[c], a.labels[to])
+		fmt.Fprintf(a.listing, "%s 0x%x\n", c.jumpName(), a.labels[to])
 	}
 }
 
@@ -208,11 +216,21 @@ func (a *assembler) op(r *row, o operands) {
 	switch {
 	case r.legacy:
 		a.legacy(r, o)
-	case r.vw == no || a.useEVEX && r.ew != no:
+	case a.encodesEVEX(r):
 		a.evex(r, o)
 	default:
 		a.vex(r, o)
 	}
+}
+
+// again emits an instruction as the last pass did, from so many bytes on.
+func (a *assembler) again(at, size int32) {
+	a.count++
+	a.code = append(a.code, a.before[at:at+size]...)
+}
+
+func (a *assembler) encodesEVEX(r *row) bool {
+	return !r.legacy && (r.vw == no || a.useEVEX && r.ew != no)
 }
 
 func bit(b bool) byte {
@@ -228,7 +246,7 @@ func (r *row) regField(o *operands) (reg, v uint8) {
 		return r.digit, o.reg
 	case formM:
 		return r.digit, 0
-	case formRVM, formMVR:
+	case formRVM, formMVR, formRMV, formGather:
 		return o.reg, o.v
 	}
 	return o.reg, 0
@@ -254,8 +272,17 @@ func (a *assembler) legacy(r *row, o operands) {
 		x = 0
 	}
 	rex := byte(r.vw)<<3 | reg>>3&1<<2 | x<<1 | b
-	if r.form == formNone {
+	switch r.form {
+	case formNone:
 		rex = byte(r.vw) << 3
+	case formO:
+		rex = byte(r.vw)<<3 | reg>>3
+	}
+	if r.lock {
+		a.code = append(a.code, 0xF0)
+	}
+	if r.pp != 0 {
+		a.code = append(a.code, [...]byte{1: 0x66, 2: 0xF3, 3: 0xF2}[r.pp])
 	}
 	byteReg := r.reg == r8 && reg >= 4 || r.rm == r8 && !o.rm.isMem && o.rm.reg >= 4
 	if rex != 0 || byteReg {
@@ -264,8 +291,13 @@ func (a *assembler) legacy(r *row, o operands) {
 	if r.m == 1 {
 		a.code = append(a.code, 0x0F)
 	}
-	a.code = append(a.code, r.op)
-	if r.form != formNone {
+	switch r.form {
+	case formNone:
+		a.code = append(a.code, r.op)
+	case formO:
+		a.code = append(a.code, r.op|reg&7)
+	default:
+		a.code = append(a.code, r.op)
 		a.modrm(reg, o.rm, 1, int(r.imm))
 	}
 	a.immediate(r, o)
@@ -325,20 +357,36 @@ func (a *assembler) evex(r *row, o operands) {
 	reg, v := r.regField(&o)
 	x, b := o.rm.highBits()
 	l := a.lengthOf(r)
+	if o.rm.isMem && o.rm.mem.lanewise {
+		v = o.rm.mem.index & 16 // the place of the index's high bit
+	}
 	a.code = append(a.code, 0x62,
 		(reg>>3&1^1)<<7|(x^1)<<6|(b^1)<<5|(reg>>4&1^1)<<4|r.m,
 		byte(r.ew)<<7|(^v&15)<<3|4|r.pp,
 		bit(o.zero)<<7|byte(l-l128)<<5|bit(o.rm.isMem && o.rm.mem.broadcast)<<4|(v>>4&1^1)<<3|o.k,
 		r.op)
-	n := int32(16) << (l - l128)
-	switch {
-	case o.rm.isMem && o.rm.mem.broadcast:
-		n = 8
-	case r.n != 0:
-		n = int32(r.n)
+	n := r.bytes(l)
+	if o.rm.isMem && o.rm.mem.broadcast {
+		n = 4 << r.ew
 	}
 	a.modrm(reg, o.rm, n, int(r.imm))
 	a.immediate(r, o)
+}
+
+// bytes is the size of the memory operand.
+func (r *row) bytes(l length) int32 {
+	n := int32(16) << (l - l128)
+	switch {
+	case r.n != 0:
+		return int32(r.n)
+	case r.rm == half:
+		return n / 2
+	case r.rm == quarter:
+		return n / 4
+	case r.rm == eighth:
+		return n / 8
+	}
+	return n
 }
 
 // modrm emits ModRM, SIB and displacement. n is the unit of a one-byte
@@ -394,7 +442,7 @@ func (a *assembler) target(m memory) int {
 // print writes the instruction in Intel syntax as objdump does, with the
 // condition of a comparison as an immediate.
 func (a *assembler) print(r *row, o operands) {
-	evex := !r.legacy && (r.vw == no || a.useEVEX && r.ew != no)
+	evex := a.encodesEVEX(r)
 	name := r.name
 	if evex && r.evex != "" {
 		name = r.evex
@@ -414,20 +462,36 @@ func (a *assembler) print(r *row, o operands) {
 	} else {
 		rmName = registerName(r.rm, l, o.rm.reg)
 	}
+	vk := r.v
+	if vk == none {
+		vk = r.rm
+	}
+	v := registerName(vk, l, o.v)
 	var ops []string
 	switch r.form {
 	case formRVM:
-		ops = []string{reg + opmask, registerName(r.rm, l, o.v), rmName}
+		ops = []string{reg + opmask, v, rmName}
 	case formRM, formTest:
 		ops = []string{reg + opmask, rmName}
 	case formMR:
 		ops = []string{rmName + opmask, reg}
 	case formMVR:
-		ops = []string{rmName, registerName(r.reg, l, o.v), reg}
+		ops = []string{rmName, v, reg}
 	case formVM:
 		ops = []string{reg + opmask, rmName}
 	case formM:
 		ops = []string{rmName}
+	case formRMV:
+		ops = []string{reg, rmName, v}
+	case formO:
+		ops = []string{reg}
+	case formGather:
+		ops = []string{reg + opmask, rmName}
+		if !evex {
+			ops = append(ops, v)
+		}
+	case formScatter:
+		ops = []string{rmName + opmask, reg}
 	}
 	if r.is4 {
 		ops = append(ops, registerName(r.reg, l, o.c))
@@ -437,6 +501,8 @@ func (a *assembler) print(r *row, o operands) {
 		ops = append(ops, fmt.Sprintf("%#x", uint64(int64(o.imm))))
 	case r.imm == 1:
 		ops = append(ops, fmt.Sprintf("%#x", uint8(o.imm)))
+	case r.imm == 4 && r.vw == 1:
+		ops = append(ops, fmt.Sprintf("%#x", uint64(int64(o.imm))))
 	case r.imm == 4:
 		ops = append(ops, fmt.Sprintf("%#x", uint32(o.imm)))
 	}
@@ -449,17 +515,21 @@ func (a *assembler) print(r *row, o operands) {
 
 func registerName(k kind, l length, r uint8) string {
 	switch k {
-	case vec:
-		return fmt.Sprintf("%s%d", [...]string{"", "xmm", "ymm", "zmm"}[l], r)
-	case xmm:
-		return fmt.Sprintf("xmm%d", r)
+	case none:
+		return ""
 	case mask:
 		return fmt.Sprintf("k%d", r)
+	case half:
+		l = max(l-1, l128)
+	case quarter:
+		l = max(l, l128+2) - 2
+	case eighth, xmm:
+		l = l128
+	case vec:
+	default:
+		return gprNames[k-r8][r]
 	}
-	if k == none {
-		return ""
-	}
-	return gprNames[k-r8][r]
+	return fmt.Sprintf("%s%d", [...]string{"", "xmm", "ymm", "zmm"}[l], r)
 }
 
 func (a *assembler) memoryName(m memory, r *row, evex bool) string {
@@ -468,9 +538,12 @@ func (a *assembler) memoryName(m memory, r *row, evex bool) string {
 	case m.relative:
 		s = fmt.Sprintf("[rip->%#x]", a.target(m))
 	default:
-		s = "[" + gprNames[2][m.base]
-		if m.indexed {
-			s += fmt.Sprintf("+%s*%d", gprNames[2][m.index], 1<<m.scale)
+		s = "[" + gprNames[r64-r8][m.base]
+		switch {
+		case m.lanewise:
+			s += fmt.Sprintf("+%s*%d", registerName(r.rm, a.lengthOf(r), m.index), 1<<m.scale)
+		case m.indexed:
+			s += fmt.Sprintf("+%s*%d", gprNames[r64-r8][m.index], 1<<m.scale)
 		}
 		switch {
 		case m.disp > 0:

@@ -1,65 +1,71 @@
 package amd64_test
 
 import (
-	"errors"
-	"flag"
+	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 
 	"gpunotes/gpukit/internal/codegen/amd64"
-	"gpunotes/gpukit/internal/cpu"
 	"gpunotes/gpukit/internal/ir"
+	"gpunotes/gpukit/internal/ir/irtest"
 )
 
-var randomPrograms = flag.Int("random", 250, "how many random functions TestRandom runs")
+// randomFunc writes the function of a seed: of all types, of those of 64 bits, or
+// with most of 32.
+func randomFunc(seed uint64) *ir.Func {
+	o := irtest.Options{Faults: seed%3 == 0, Math: func(ir.MathFn) bool { return true }}
+	switch seed % 4 {
+	case 0:
+		o.Types = []ir.Type{ir.I64, ir.U64, ir.F64}
+	case 1:
+		o.Types = []ir.Type{ir.F32, ir.I32, ir.U32}
+	case 2:
+		o.Statements = 90
+	}
+	return irtest.Random(rand.New(rand.NewPCG(seed, 7)), fmt.Sprint("random", seed), o)
+}
 
-// TestRandom compares random functions with the evaluator, as written and
-// optimised, with uniform parameters or without, whole and in pieces.
+// TestRandom compares random functions with the evaluator: in any access, at any
+// width, with pauses at every back edge. AMD64_SEEDS asks for more of them.
 func TestRandom(t *testing.T) {
-	ts := targets(t)
-	faulted := 0
-	for seed := range uint64(*randomPrograms) {
-		r := rand.New(rand.NewPCG(seed, 8))
-		f := amd64.RandomFunc(seed)
-		n := 1 + r.IntN(40)
-		uniform := make([]bool, len(f.Params))
-		for i := range uniform {
-			uniform[i] = r.IntN(4) == 0
-		}
-		in := inputs(f, n, uniform, func(_, _ int, t ir.Type) ir.Bits { return value(r, t) })
-		want, fails := outcome(f, in, uniform, n)
-		if fails {
-			faulted++
-		}
-		for _, target := range ts {
-			for _, g := range []*ir.Func{f, ir.Optimize(f)} {
-				m := load(t, g, target, uniform)
-				for _, budget := range []uint64{1 << 40, 1 + seed%3} {
-					m.SetBudget(budget)
-					err := run(m, f, in, uniform, n, want)
-					if fails && errors.Is(err, cpu.ErrMachineFault) {
-						continue
-					}
-					if err != nil || fails {
-						t.Fatalf("seed %d, %v, budget %d, uniform %v: %v\n%v", seed, target, budget, uniform, err, g)
-					}
+	seeds := uint64(150)
+	if testing.Short() {
+		seeds = 40
+	}
+	if n, err := strconv.ParseUint(os.Getenv("AMD64_SEEDS"), 10, 64); err == nil {
+		seeds = n
+	}
+	for seed := range seeds {
+		f := randomFunc(seed)
+		for _, target := range targets(t) {
+			for i, g := range []*ir.Func{f, ir.Optimize(f)} {
+				r := rand.New(rand.NewPCG(seed, uint64(i)))
+				v := randomVariant(r, g, target)
+				if err := differ(t, g, v, r, func(t ir.Type) ir.Bits { return irtest.Value(r, t) }); err != nil {
+					t.Fatalf("seed %d, optimised: %v, %v: %v\n%v", seed, i == 1, v, err, g)
 				}
 			}
 		}
 	}
-	if faulted < *randomPrograms/100 {
-		t.Errorf("only %d functions failed for a worker", faulted)
-	}
 }
 
-// outcome is what the evaluator gives, or that some worker fails.
-func outcome(f *ir.Func, in []any, uniform []bool, n int) (want [][]ir.Bits, fails bool) {
-	for i := range n {
-		out, err := new(ir.Evaluator).Run(f, arguments(in, uniform, i)...)
-		if err != nil {
-			return nil, true
+// TestSame compiles twice: the bytes are the same.
+func TestSame(t *testing.T) {
+	for seed := range uint64(40) {
+		f := randomFunc(seed)
+		for _, target := range []amd64.Target{amd64.AVX2, amd64.AVX512} {
+			v := randomVariant(rand.New(rand.NewPCG(seed, 9)), f, target)
+			k := &amd64.Kernel{Func: f, In: v.in, Out: v.out, Levels: len(v.layout.dims)}
+			a, err := amd64.Compile(k, target, amd64.Options{})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			b, err := amd64.Compile(k, target, amd64.Options{Listing: true})
+			if err != nil || string(a.Bytes) != string(b.Bytes) {
+				t.Fatalf("seed %d for %v: two compilations differ (%v)", seed, target, err)
+			}
 		}
-		want = append(want, out)
 	}
-	return want, false
 }

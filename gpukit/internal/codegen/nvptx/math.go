@@ -58,6 +58,11 @@ var mathCode = map[string]func(e *emitter, a []ir.Value) ptx.Operand{
 		x := e.inReg(a[0])
 		return e.get("selp.b64", ptx.B64, ptx.Int(ir.CanonicalNaN), e.get("mov.b64", ptx.B64, x), e.get("setp.nan.f64", ptx.Pred, x, x))
 	},
+	"math.Float64bits.loose": func(e *emitter, a []ir.Value) ptx.Operand { return e.get("mov.b64", ptx.B64, e.inReg(a[0])) },
+	"math.Copysign.loose":    func(e *emitter, a []ir.Value) ptx.Operand { return e.withSign(e.inReg(a[0]), e.inReg(a[1])) },
+	"math.Signbit.loose": func(e *emitter, a []ir.Value) ptx.Operand {
+		return e.get("setp.lt.s64", ptx.Pred, e.get("mov.b64", ptx.B64, e.inReg(a[0])), ptx.Int(0))
+	},
 	"math.Float32bits": func(e *emitter, a []ir.Value) ptx.Operand {
 		x := e.inReg(a[0])
 		return e.get("selp.b32", ptx.B32, ptx.Int(int64(nan(ir.F32).Bits)), e.get("mov.b32", ptx.B32, x), e.get("setp.nan.f32", ptx.Pred, x, x))

@@ -362,7 +362,7 @@ func (f *function) Launch(l driver.Launch) error {
 		return err
 	}
 	shown := l
-	shown.Params, shown.Cancel = nil, nil
+	shown.Params, shown.Cancel, shown.Progress = nil, nil, nil
 	o := operation{record: driver.Record{Op: driver.Kernel, Attributes: f.attributes, Launch: shown}, launch: x}
 	err := d.enqueue(call, l.Stream, o, func(s cu.Stream) error {
 		return f.m.here(call, func() error {

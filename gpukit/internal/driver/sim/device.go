@@ -514,7 +514,7 @@ func (k *kernel) Launch(l driver.Launch) (err error) {
 	if len(l.Params) != len(k.p.params) {
 		return bad("%d parameters, but it has %d", len(l.Params), len(k.p.params))
 	}
-	x := &execution{p: k.p, mem: d.mem, grid: l.Grid, block: l.Block, dynamic: l.Shared, sms: d.card.Multiprocessors, number: d.launches, strict: d.options.Strict, cancel: l.Cancel, budget: l.Steps}
+	x := &execution{p: k.p, mem: d.mem, grid: l.Grid, block: l.Block, dynamic: l.Shared, sms: d.card.Multiprocessors, number: d.launches, strict: d.options.Strict, cancel: l.Cancel, tell: l.Progress, budget: l.Steps}
 	for i, p := range k.p.params {
 		if p.size > 8 {
 			return bad("parameter %d has %d bytes; a parameter is one value of up to 8", i, p.size)
@@ -556,7 +556,7 @@ func (k *kernel) Launch(l driver.Launch) (err error) {
 	if memory != nil {
 		d.last.Memory = &memory.Counts
 	}
-	l.Params, l.Cancel = nil, nil
+	l.Params, l.Cancel, l.Progress = nil, nil, nil
 	d.done(driver.Record{Op: driver.Kernel, Attributes: k.attributes, Launch: l, Stats: d.last})
 	return nil
 }

@@ -29,6 +29,7 @@ type execution struct {
 	checker checker
 	strict  bool // what PTX leaves open is an error
 	cancel  func() bool
+	tell    func(done, total int)
 	budget  uint64 // warp instructions; 0 is no bound
 
 	hits                []Count // by site
@@ -38,6 +39,7 @@ type execution struct {
 	steps               uint64
 	left                int // until the next look at budget and cancel
 	runnable            int // warps
+	ended               int // blocks
 	addr, pos           lanes
 	acc                 access
 	fixed, written      map[uint64]bool // of a strict launch
@@ -151,6 +153,9 @@ func (x *execution) run() (err error) {
 	resident := make([][]*block, min(x.sms, total))
 	next := make([]int, len(resident))
 	left := total
+	if x.tell != nil {
+		x.tell(0, total)
+	}
 	fill := func(sm int) {
 		for len(resident[sm]) < x.hold && next[sm] < total {
 			resident[sm] = append(resident[sm], x.start(sm, next[sm]))
@@ -196,6 +201,7 @@ func (x *execution) run() (err error) {
 				x.cycles += float64(slowest)
 				x.pool = append(x.pool, b)
 				left--
+				x.ended++
 			}
 			resident[sm] = kept
 			fill(sm)
@@ -596,6 +602,9 @@ func (x *execution) look(w *warp, in *instr, mask uint32) error {
 	}
 	if x.cancel != nil && x.cancel() {
 		return x.fail(driver.LaunchTimeout, w, in, bits.TrailingZeros32(mask), "stopped")
+	}
+	if x.tell != nil {
+		x.tell(x.ended, x.grid.Count())
 	}
 	return nil
 }

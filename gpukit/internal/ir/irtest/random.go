@@ -110,7 +110,7 @@ func (a *author) has(op ir.Op) bool { return !slices.Contains(a.Without, op) }
 // takes reports whether a library function is allowed.
 func (a *author) takes(fn ir.MathFn) bool {
 	row := fn.Row()
-	ok := row.Name != "math.Jn" && row.Name != "math.Yn" && slices.Contains(a.Types, row.Out)
+	ok := row.Name != "math.Jn" && row.Name != "math.Yn" && row.Loose == "" && slices.Contains(a.Types, row.Out)
 	for _, t := range row.In {
 		ok = ok && slices.Contains(a.Types, t)
 	}

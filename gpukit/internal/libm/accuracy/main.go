@@ -187,7 +187,7 @@ func (r *row) part(ref *reference, xs, ys []float64, part []int) (ours, theirs w
 		}
 		widen := 1.0
 		if r.widen != nil {
-			widen = r.widen(x)
+			widen = r.widen(x, y)
 		}
 		ours.see(truths[k].off(r.ours(x, y), floor)/widen, x, y)
 		theirs.see(truths[k].off(r.theirs(x, y), floor)/widen, x, y)

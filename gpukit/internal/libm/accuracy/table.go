@@ -16,8 +16,8 @@ type row struct {
 	// floor, where there is one, is the least value whose ulp counts: near its
 	// zeros a function is held to an absolute error.
 	floor func(x, y float64) float64
-	// widen, where there is one, is what the bound is multiplied by for x.
-	widen  func(x float64) float64
+	// widen, where there is one, is what the bound is multiplied by.
+	widen  func(x, y float64) float64
 	note   string // what floor and widen mean, for the table
 	mpfr   string // name in mpfr.py
 	binary bool
@@ -66,8 +66,15 @@ func (r *row) bessel(from float64) *row {
 
 func (r *row) ordered() *row {
 	r.orders, r.slow = true, true
-	r.widen = func(n float64) float64 { return 1 + math.Abs(n)/8 }
+	r.widen = func(n, _ float64) float64 { return 1 + math.Abs(n)/8 }
 	r.note = "times 1 + abs(n)/8; " + r.note
+	return r
+}
+
+// powered is a power whose error grows with the exponent of e.
+func (r *row) powered() *row {
+	r.widen = func(x, y float64) float64 { return 1 + math.Abs(float64(y*math.Log(math.Abs(x))))/64 }
+	r.note = "times 1 + abs(y log(x))/64"
 	return r
 }
 
@@ -132,6 +139,23 @@ var rows = []*row{
 	ofOne("Y1", "y1", 3, libm.Y1, math.Y1, besselPositive, 2.197141326031017, 5.429681040794135, 2, 4, 8, 25, 45, 0x1p-54, 0x1p129).bessel(1),
 	ofTwo("Jn", "jn", 4, order(libm.Jn), order(math.Jn), orders, edge{2, 5.135622301840683}, edge{3, 2}, edge{50, 50}).bessel(0).ordered(),
 	ofTwo("Yn", "yn", 4, order(libm.Yn), order(math.Yn), orders, edge{2, 3.3842417671495934}, edge{3, 2}, edge{50, 50}).bessel(0).ordered(),
+
+	ofOne("SinFast", "sin", 4, libm.SinFast, math.Sin, angles, quarters...),
+	ofOne("CosFast", "cos", 4, libm.CosFast, math.Cos, angles, quarters...),
+	ofOne("SincosFast.sin", "sin", 4, first(libm.SincosFast), first(math.Sincos), angles, quarters...),
+	ofOne("SincosFast.cos", "cos", 4, second(libm.SincosFast), second(math.Sincos), angles, quarters...),
+	ofOne("TanFast", "tan", 4, libm.TanFast, math.Tan, angles, quarters...),
+	ofOne("AtanFast", "atan", 4, libm.AtanFast, math.Atan, flat, 0.4375, 0.6875, 1.1875, 2.4375, 1, math.Sqrt2-1, math.Sqrt2+1, 0x1p54, 0x1p-27),
+	ofTwo("Atan2Fast", "atan2", 4, libm.Atan2Fast, math.Atan2, append(pairs, source{20, nearTanPi8}), edge{1, 1}, edge{-1, -1}, edge{5e-324, 1}, edge{1, 1e308}, edge{5e-324, -1e308},
+		edge{math.Sqrt2 - 1, 1}, edge{1, math.Sqrt2 - 1}, edge{math.Sqrt2 - 1, -1}, edge{0x1p-70, 1}, edge{0x1p1000, 1}, edge{0x1p-1000, 0x1p-1001}, edge{0x1p1001, -0x1p1000}),
+	ofOne("TanhFast", "tanh", 4, libm.TanhFast, math.Tanh, hyperbolic, 0.625, 22, 19.061547465398498, 20, 1, 0x1p-28, 0.5493061443340549),
+	ofOne("ExpFast", "exp", 4, libm.ExpFast, math.Exp, exponents(math.Ln2), expEdges...),
+	ofOne("Exp2Fast", "exp2", 4, libm.Exp2Fast, math.Exp2, exponents(1), 1024, -1074, -1075, -1022, 0.5, -0.5, 0, 1),
+	ofOne("LogFast", "log", 4, libm.LogFast, math.Log, positive, logEdges...),
+	ofOne("Log2Fast", "log2", 4, libm.Log2Fast, math.Log2, positive, logEdges...),
+	ofOne("Log10Fast", "log10", 4, libm.Log10Fast, math.Log10, positive, append(logEdges, 10, 100, 1000, 0.1, 0.01, 1e22, 1e300)...),
+	ofTwo("PowFast", "pow", 4, libm.PowFast, math.Pow, powers, edge{1, 1e300}, edge{2, 1024}, edge{2, -1074}, edge{2, -1075}, edge{-2, -1075}, edge{-1.5, 3}, edge{10, 308}, edge{10, -323}, edge{0.5, 1074}).powered(),
+	ofOne("ErfFast", "erf", 4, libm.ErfFast, math.Erf, erfRange, 0.875, 0.84375, 1.25, 1.5, 1/0.35, 5.95, 6, 0x1p-28, 0.5, 1, 2, 3, 4),
 
 	ofOne("Frexp.frac", "", 0, firstOf(libm.Frexp), firstOf(math.Frexp), everywhere, 0x1p-1022, 1, 5e-324),
 	ofOne("Frexp.exp", "", 0, secondOf(libm.Frexp), secondOf(math.Frexp), everywhere, 0x1p-1022, 1, 5e-324),
