@@ -10,16 +10,58 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"gpunotes/jupyter/apidoc"
 )
 
-const gophernotes = "github.com/gopherdata/gophernotes"
+const (
+	gophernotes = "github.com/gopherdata/gophernotes"
+	gomacro     = "github.com/cosmos72/gomacro"
+	zeromq      = "github.com/go-zeromq/zmq4"
+)
+
+// patches correct modules in the copies that the kernel is built from.
+var patches = map[string][]patch{gomacro: {
+	{
+		// A constant of a compiled type such as trace.Kind became a reflect.Value, which no string equals:
+		// record.Kind == "launch" was false, and no cell said so.
+		file: "base/untyped/lit.go",
+		old:  "ret = v.Convert(t.ReflectType())",
+		new:  "ret = v.Convert(t.ReflectType()).Interface()",
+	},
+	{
+		// _, _ = a, b called a setter that the blank name does not have.
+		file: "fast/assignment.go",
+		old:  "if ln == 2 && rn == 2 && assign[0].placekey == nil && assign[1].placekey == nil {",
+		new: "if ln == 2 && rn == 2 && assign[0].placekey == nil && assign[1].placekey == nil &&\n" +
+			"\t\t(assign[0].setvar != nil || assign[0].setplace != nil) && (assign[1].setvar != nil || assign[1].setplace != nil) {",
+	},
+}, zeromq: {
+	{
+		// Jupyter's protocol 5.4 welcomes whoever subscribes.
+		file: "pub.go",
+		old:  "type pubQReader struct {",
+		new:  "var Subscribed func(topic string)\n\ntype pubQReader struct {",
+	},
+	{
+		file: "pub.go",
+		old:  "\t\t\t\tr.subscribe(msg)\n",
+		new: "\t\t\t\tr.subscribe(msg)\n" +
+			"\t\t\t\tif Subscribed != nil && msg.Frames[0][0] == 1 {\n\t\t\t\t\tSubscribed(string(msg.Frames[0][1:]))\n\t\t\t\t}\n",
+	},
+}}
+
+// patch replaces the only place of a file that reads old.
+type patch struct{ file, old, new string }
 
 // goTool runs the go command in the module, untouched by the caller's own
 // workspace and flags.
@@ -37,7 +79,7 @@ func goToolWith(env []string, dir string, args ...string) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+		return stdout.Bytes(), fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
 	}
 	return stdout.Bytes(), nil
 }
@@ -72,10 +114,80 @@ func sourceRoot() (string, error) {
 	return m.Dir, nil
 }
 
-// buildKernel compiles the kernel from the source around the current directory.
-func buildKernel(binary string, cuda cudaBuild, progress io.Writer) (mark, error) {
-	var m mark
-	step := func(what string, do func() error) error {
+// prepared is a folder in which the kernel can be built.
+type prepared struct {
+	root    string            // of our module
+	folder  string            // the package to build
+	modfile string            // with which to build it
+	notes   module            // gophernotes as published
+	copies  map[string]string // the folders in place of modules
+	with    []string          // what is compiled in beside
+	overlay string            // for the go command; "" if none is needed
+}
+
+// prepare makes a copy of gophernotes with our loop in it, and copies of the
+// modules that are corrected.
+func prepare(work string, with []string, step func(what string, do func() error) error, progress io.Writer) (p prepared, err error) {
+	found := map[string]module{}
+	err = step("finding gophernotes", func() (err error) {
+		if p.root, err = sourceRoot(); err != nil {
+			return err
+		}
+		if p.notes, err = findModule(p.root, gophernotes); err != nil {
+			return err
+		}
+		for path := range patches {
+			if found[path], err = findModule(p.root, path); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return p, err
+	}
+	p.folder = filepath.Join(work, "gophernotes")
+	p.modfile = filepath.Join(work, "kernel.mod")
+	p.copies = map[string]string{gophernotes: p.folder}
+	err = step("copying gophernotes "+p.notes.Version+" and adding our loop", func() error {
+		if err := assemble(p.folder, p.notes.Dir, filepath.Join(p.root, "jupyter", "_kernel")); err != nil {
+			return err
+		}
+		for path, list := range patches {
+			p.copies[path] = filepath.Join(work, filepath.Base(path))
+			if err := correct(p.copies[path], found[path].Dir, list); err != nil {
+				return err
+			}
+		}
+		return writeModfile(p.modfile, p.root, p.copies)
+	})
+	if err != nil {
+		return p, err
+	}
+	if err := step("bindings of the standard library of "+goRelease(p.root), func() error { return rebind(&p) }); err != nil {
+		return p, err
+	}
+	if len(with) > 0 {
+		var skipped []string
+		err := step("bindings of "+strings.Join(with, ", "), func() (err error) {
+			skipped, err = bindMore(p, with)
+			return err
+		})
+		if err != nil {
+			return p, err
+		}
+		for _, s := range skipped {
+			fmt.Fprintln(progress, "  "+s)
+		}
+	}
+	return p, step("collecting documentation", func() error {
+		return writeReference(p, filepath.Join(p.folder, "std"), filepath.Join(p.folder, "with"), filepath.Join(p.copies[gomacro], "imports"), filepath.Join(p.root, "jupyter", "bindings"))
+	})
+}
+
+// stepwise runs steps and writes how long each took.
+func stepwise(progress io.Writer) func(what string, do func() error) error {
+	return func(what string, do func() error) error {
 		fmt.Fprintf(progress, "%s ...", what)
 		start := time.Now()
 		err := do()
@@ -86,49 +198,39 @@ func buildKernel(binary string, cuda cudaBuild, progress io.Writer) (mark, error
 		fmt.Fprintf(progress, " %.1f %s\n", time.Since(start).Seconds(), result)
 		return err
 	}
+}
+
+// buildKernel compiles the kernel from the source around the current directory.
+// with names packages to compile in beside those that it always has.
+func buildKernel(binary string, cuda cudaBuild, with []string, progress io.Writer) (mark, error) {
+	m := mark{With: with}
 	work, err := workFolder()
 	if err != nil {
 		return m, err
 	}
 	defer os.RemoveAll(work)
-	var root string
-	var notes module
-	err = step("finding gophernotes", func() (err error) {
-		if root, err = sourceRoot(); err != nil {
-			return err
-		}
-		notes, err = findGophernotes(root)
-		return err
-	})
+	step := stepwise(progress)
+	p, err := prepare(work, with, step, progress)
 	if err != nil {
 		return m, err
 	}
-	folder := filepath.Join(work, "gophernotes")
-	modfile := filepath.Join(work, "kernel.mod")
-	err = step("copying gophernotes "+notes.Version+" and adding our loop", func() error {
-		if err := assemble(folder, notes.Dir, filepath.Join(root, "jupyter", "_kernel")); err != nil {
-			return err
-		}
-		if err := writeModfile(modfile, root, folder); err != nil {
-			return err
-		}
-		m.Build, err = fingerprint(root)
-		return err
-	})
-	if err != nil {
+	if m.Build, err = fingerprint(p.root); err != nil {
 		return m, err
 	}
 	m.Go = runtime.Version()
 	err = step("compiling (minutes the first time)", func() (err error) {
-		args := []string{"build", "-buildvcs=false", "-trimpath", "-modfile=" + modfile, "-ldflags=-s -w -X main.build=" + m.Build, "-o", binary}
+		args := []string{"build", "-buildvcs=false", "-trimpath", "-modfile=" + p.modfile, "-ldflags=-s -w -X main.build=" + m.Build, "-o", binary}
+		if p.overlay != "" {
+			args = append(args, "-overlay="+p.overlay)
+		}
 		var env []string
 		if cuda.with {
 			args = append(args, cudaTags)
-			if env, err = cudaEnv(root, cuda.header); err != nil {
+			if env, err = cudaEnv(p.root, cuda.header); err != nil {
 				return err
 			}
 		}
-		_, err = goToolWith(env, root, append(args, gophernotes)...)
+		_, err = goToolWith(env, p.root, append(args, gophernotes)...)
 		return err
 	})
 	return m, err
@@ -146,11 +248,11 @@ func workFolder() (string, error) {
 	return os.MkdirTemp(cache, "kernel-")
 }
 
-// findGophernotes returns gophernotes in the module cache, downloading it if
-// it is not there yet.
-func findGophernotes(root string) (module, error) {
+// findModule returns a module in the module cache, downloading it if it is not
+// there yet.
+func findModule(root, path string) (module, error) {
 	var m module
-	for _, args := range [][]string{{"list", "-m", "-json", gophernotes}, {"mod", "download", "-json", gophernotes}} {
+	for _, args := range [][]string{{"list", "-m", "-json", path}, {"mod", "download", "-json", path}} {
 		out, err := goTool(root, args...)
 		if err != nil {
 			return m, err
@@ -162,7 +264,7 @@ func findGophernotes(root string) (module, error) {
 			return m, nil
 		}
 	}
-	return m, fmt.Errorf("%s could not be downloaded", gophernotes)
+	return m, fmt.Errorf("%s could not be downloaded", path)
 }
 
 // assemble makes the package to build: gophernotes' files, and ours in place of
@@ -191,6 +293,9 @@ func assemble(folder, notes, ours string) error {
 	if err != nil {
 		return err
 	}
+	if err := embeds(filepath.Join(folder, "go.mod")); err != nil {
+		return err
+	}
 	files, err := filepath.Glob(filepath.Join(ours, "*.go"))
 	if err != nil || len(files) == 0 {
 		return errors.Join(err, fmt.Errorf("no source of the kernel in %s", ours))
@@ -207,6 +312,60 @@ func assemble(folder, notes, ours string) error {
 	return nil
 }
 
+var goLine = regexp.MustCompile(`(?m)^go 1\.1[0-5]$`)
+
+// embeds raises the Go release that a go.mod names to the first that has go:embed.
+func embeds(gomod string) error {
+	text, err := os.ReadFile(gomod)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(gomod, goLine.ReplaceAll(text, []byte("go 1.16")), 0o644)
+}
+
+// correct copies the packages of a module and applies patches to the copy.
+func correct(folder, from string, patches []patch) error {
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		switch {
+		case d.IsDir() && rel != "." && (name[0] == '_' || name[0] == '.' || name == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir():
+			return os.MkdirAll(filepath.Join(folder, rel), 0o755)
+		case name != "go.mod" && name != "LICENSE" && !slices.Contains([]string{".go", ".s", ".h"}, filepath.Ext(name)) || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		return copyFile(filepath.Join(folder, rel), path)
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range patches {
+		name := filepath.Join(folder, filepath.FromSlash(p.file))
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if n := strings.Count(string(text), p.old); n != 1 {
+			return fmt.Errorf("%s in %s has %d places that read %q; the correction in jupyter/build.go is for another version", p.file, from, n, p.old)
+		}
+		if err := os.WriteFile(name, []byte(strings.Replace(string(text), p.old, p.new, 1)), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // copyFile copies contents only: files in the module cache are read-only.
 func copyFile(dst, src string) error {
 	data, err := os.ReadFile(src)
@@ -216,18 +375,62 @@ func copyFile(dst, src string) error {
 	return os.WriteFile(dst, data, 0o644)
 }
 
-// writeModfile writes our go.mod with gophernotes replaced by folder, and our
+// writeModfile writes our go.mod with modules replaced by folders, and our
 // go.sum beside it under the name the go command looks for.
-func writeModfile(modfile, root, folder string) error {
+func writeModfile(modfile, root string, folders map[string]string) error {
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {
 		return err
 	}
-	mod = fmt.Appendf(mod, "\nreplace %s => %q\n", gophernotes, filepath.ToSlash(folder))
+	for _, path := range slices.Sorted(maps.Keys(folders)) {
+		mod = fmt.Appendf(mod, "\nreplace %s => %q\n", path, filepath.ToSlash(folders[path]))
+	}
 	if err := os.WriteFile(modfile, mod, 0o644); err != nil {
 		return err
 	}
 	return copyFile(strings.TrimSuffix(modfile, ".mod")+".sum", filepath.Join(root, "go.sum"))
+}
+
+// boundPackage finds in the source of bindings the package that they are for.
+var boundPackage = regexp.MustCompile(`\bPackages\["([^"]+)"\]\s*=`)
+
+// writeReference puts the documentation of every package that cells can import
+// into the package to build. dirs hold the bindings. A package without source is
+// left out: the kernel shows its types then.
+func writeReference(p prepared, dirs ...string) error {
+	paths := map[string]bool{"builtin": true}
+	for _, dir := range dirs {
+		more, err := boundBy(dir)
+		if err != nil {
+			return err
+		}
+		maps.Copy(paths, more)
+	}
+	args := []string{"list", "-e", "-modfile=" + p.modfile, "-json=ImportPath,Dir,GoFiles,CgoFiles", "--"}
+	out, err := goTool(p.root, append(args, slices.Sorted(maps.Keys(paths))...)...)
+	if err != nil {
+		return err
+	}
+	docs := apidoc.Docs{}
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var l struct {
+			ImportPath, Dir   string
+			GoFiles, CgoFiles []string
+		}
+		if err := dec.Decode(&l); err == io.EOF {
+			break
+		} else if err != nil {
+			return err
+		}
+		if l.Dir != "" && len(l.GoFiles)+len(l.CgoFiles) > 0 {
+			_ = docs.Add(apidoc.Package{Path: l.ImportPath, Dir: l.Dir, Files: append(l.GoFiles, l.CgoFiles...)})
+		}
+	}
+	data, err := docs.Pack()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(p.folder, "reference.gz"), data, 0o644)
 }
 
 // fingerprint identifies the source that goes into the kernel.

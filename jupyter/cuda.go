@@ -284,9 +284,9 @@ const cudaTags = "-tags=cuda,netgo,osusergo"
 
 // kernelBuilder returns the builder of the kernel with or without CUDA, as --cuda
 // and the machine have it.
-func kernelBuilder(m machine, way string) builder {
+func kernelBuilder(m machine, way string, with []string) builder {
 	return func(binary string, progress io.Writer) (mark, error) {
-		return chooseCUDA(m, way, func(plan cudaBuild) (mark, error) { return buildKernel(binary, plan, progress) }, progress)
+		return chooseCUDA(m, way, func(plan cudaBuild) (mark, error) { return buildKernel(binary, plan, with, progress) }, progress)
 	}
 }
 

@@ -369,6 +369,28 @@ func TestDoctorNoticesNewerSource(t *testing.T) {
 	}
 }
 
+// The corrections fit the modules that go.mod names, and say so where they do not.
+func TestCorrections(t *testing.T) {
+	for path, list := range patches {
+		m, err := findModule(".", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folder := filepath.Join(t.TempDir(), "copy")
+		if err := correct(folder, m.Dir, list); err != nil {
+			t.Error(err)
+		}
+		for _, p := range list {
+			if text, err := os.ReadFile(filepath.Join(folder, p.file)); err != nil || !strings.Contains(string(text), p.new) {
+				t.Errorf("%s: not corrected (%v)", p.file, err)
+			}
+		}
+		if err := correct(filepath.Join(t.TempDir(), "again"), folder, []patch{{list[0].file, "no such text", ""}}); err == nil || !strings.Contains(err.Error(), "another version") {
+			t.Error(err)
+		}
+	}
+}
+
 func TestAssemble(t *testing.T) {
 	notes := tree(t, map[string]string{
 		"go.mod": "module m", "LICENSE": "l", "main.go": "old", "kernel.go": "k", "kernel_test.go": "t",
@@ -497,7 +519,7 @@ func TestSourcesOfTheKernelCarryTheirVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.HasPrefix(string(data), "//go:build go1.21\n") {
+		if !strings.HasPrefix(string(data), "//go:build go1.21\n") && !strings.HasPrefix(string(data), "//go:build go1.21 && ") {
 			t.Errorf("%s does not begin with //go:build go1.21", f)
 		}
 	}

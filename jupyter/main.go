@@ -1,7 +1,7 @@
 // Command jupyter builds the notebook kernel of gpunotes and installs it into
 // Jupyter.
 //
-//	go run ./jupyter install   [--prefix DIR | --user] [--as NAME] [--cuda=auto|yes|no]
+//	go run ./jupyter install   [--prefix DIR | --user] [--as NAME] [--cuda=auto|yes|no] [--with PKG...]
 //	go run ./jupyter uninstall [--prefix DIR | --user] [--as NAME]
 //	go run ./jupyter doctor    [--prefix DIR | --user] [--as NAME]
 //	go run ./jupyter cuda      [--prefix DIR | --user]
@@ -39,6 +39,8 @@ options:
   --as NAME      name of the kernelspec (default gpunotes)
   --cuda=WAY     auto: with CUDA where cuda.h, a C compiler and a driver are found (default);
                  yes: with CUDA, driver or not, else fail; no: without
+  --with PKG...  compile more packages in, so that cells can import them: import paths, with
+                 @version if need be, or directories of a module (./mine); generics are left out
 `
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -61,6 +63,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	user := flags.Bool("user", false, "")
 	name := flags.String("as", "gpunotes", "")
 	way := flags.String("cuda", "auto", "")
+	var with []string
+	flags.Func("with", "", func(s string) error {
+		with = append(with, strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' })...)
+		return nil
+	})
 	if err := flags.Parse(args[1:]); err != nil {
 		fmt.Fprint(stderr, usage)
 		if errors.Is(err, flag.ErrHelp) {
@@ -69,7 +76,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "\n"+err.Error())
 		return 2
 	}
-	if flags.NArg() > 0 {
+	if len(with) > 0 && command == "install" {
+		with = append(with, flags.Args()...)
+	} else if flags.NArg() > 0 {
 		fmt.Fprintf(stderr, "%s\nunexpected argument %q\n", usage, flags.Arg(0))
 		return 2
 	}
@@ -84,7 +93,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	switch command {
 	case "install":
-		err = install(place, kernelBuilder(thisMachine(place), *way), stdout)
+		err = install(place, kernelBuilder(thisMachine(place), *way, with), stdout)
 	case "uninstall":
 		err = uninstall(place, stdout)
 	case "doctor":

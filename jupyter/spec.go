@@ -26,9 +26,10 @@ type metadata struct {
 
 // mark tells our kernelspecs from others, and what the kernel was built from.
 type mark struct {
-	Build string `json:"build"`          // fingerprint of the source
-	Go    string `json:"go"`             // version of the compiler
-	CUDA  string `json:"cuda,omitempty"` // release of the cuda.h it was built with; "no" if it was to be built without; "" if CUDA was not found
+	Build string   `json:"build"`          // fingerprint of the source
+	Go    string   `json:"go"`             // version of the compiler
+	With  []string `json:"with,omitempty"` // what --with named
+	CUDA  string   `json:"cuda,omitempty"` // release of the cuda.h it was built with; "no" if it was to be built without; "" if CUDA was not found
 }
 
 func newSpec(m mark, name string) spec {

@@ -9,11 +9,12 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
-	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cosmos72/gomacro/xreflect"
+	"github.com/go-zeromq/zmq4"
 
 	"gpunotes/gpukit/host"
 	"gpunotes/jupyter/cell"
@@ -33,10 +34,24 @@ type kernel struct {
 	count    int // cells executed
 	history  []historyEntry
 	out, err *stream.Stream
-	stringer xreflect.Type // fmt.Stringer, as the interpreter knows it
+	stringer xreflect.Type       // fmt.Stringer, as the interpreter knows it
+	pages    []map[string]string // answers to the questions of the running cell
+
+	polled   atomic.Bool  // gpukit has asked whether to stop: it is at work
+	told     atomic.Int64 // when it last heard that it is to stop
+	work     work         // how far gpukit is
+	watching sync.Mutex
+	bar      *Progress // of the statement that runs, if it takes long
+
+	journal journal
+
+	asking  sync.Mutex
+	answers chan string // what users typed
 
 	mu      sync.Mutex
 	current *msgReceipt     // the request that output belongs to
+	mayAsk  bool            // its front end can ask the user
+	bars    []*Progress     // that the current cell has
 	shown   map[string]bool // display ids shown by the current cell
 	pending []message       // shell requests not yet looked at
 	arrived chan struct{}   // has room for one signal: pending is not empty
@@ -46,11 +61,13 @@ type kernel struct {
 type message struct {
 	msgReceipt
 	err error
+	raw [][]byte // as it came
+	id  int      // in the journal, 0 if it is not there
 }
 
 // newKernel starts the interpreter and everything else but the sockets.
 func newKernel() *kernel {
-	k := &kernel{shown: map[string]bool{}, arrived: make(chan struct{}, 1)}
+	k := &kernel{shown: map[string]bool{}, arrived: make(chan struct{}, 1), answers: make(chan string, 1)}
 	k.session = cell.NewSession(
 		func(n, line int, text string) error { return k.notebook.Record(n, line, text) },
 		func(text string) {
@@ -61,13 +78,32 @@ func newKernel() *kernel {
 		},
 	)
 	k.notebook = host.NewNotebook(func(name string) (reflect.Value, bool) { return k.session.Lookup(name) })
-	host.Attach(host.Host{Source: k.notebook, Interrupted: k.session.Interrupted, Update: k.update})
+	host.Attach(host.Host{Source: k.notebook, Interrupted: k.interrupted, Progress: k.work.report, Update: k.update})
+	k.session.Watch, k.session.Picture, k.session.Busy = k.watch, k.picture, k.busy
+	k.bindPrints()
+	k.bindReads()
 	k.initDisplay()
 	return k
 }
 
+// interrupted is asked by gpukit again and again while it is at work.
+func (k *kernel) interrupted() bool {
+	if !k.polled.Load() {
+		k.polled.Store(true)
+	}
+	if k.session.Interrupted() {
+		k.told.Store(time.Now().UnixNano())
+		return true
+	}
+	return false
+}
+
+// busy reports whether gpukit has just heard that it is to stop: then it will.
+func (k *kernel) busy() bool { return time.Now().UnixNano()-k.told.Load() < int64(time.Second) }
+
 // serve runs the kernel for one Jupyter connection until it is shut down.
-func serve(connectionFile string) error {
+// supervised says that there is a first process, which looks after this one.
+func serve(connectionFile string, supervised bool) error {
 	data, err := os.ReadFile(connectionFile)
 	if err != nil {
 		return fmt.Errorf("cannot read the connection file: %w", err)
@@ -77,22 +113,35 @@ func serve(connectionFile string) error {
 		return fmt.Errorf("connection file %s: %w", connectionFile, err)
 	}
 	k := newKernel()
+	var left estate
+	if supervised {
+		if left, err = k.takeOver(); err != nil {
+			return err
+		}
+	}
+	welcomed := make(chan string, 100)
+	zmq4.Subscribed = func(topic string) {
+		select {
+		case welcomed <- topic:
+		default: // nobody else waits so long
+		}
+	}
 	sockets, err := prepareSockets(info)
 	if err != nil {
 		return err
 	}
 	startHeartbeat(sockets.HBSocket, &sync.WaitGroup{})
-	followParent()
-
-	interrupts := make(chan os.Signal, 1)
-	signal.Notify(interrupts, os.Interrupt)
-	go func() {
-		for range interrupts {
-			k.session.Interrupt()
-		}
-	}()
+	// Whoever signals the process group reaches the first process, too, which passes it on.
+	signal.Ignore(os.Interrupt)
 
 	starting := msgReceipt{Sockets: sockets}
+	go func() {
+		for topic := range welcomed {
+			if err := starting.Publish("iopub_welcome", map[string]string{"subscription": topic}); err != nil {
+				logger.Println("iopub_welcome not sent:", err)
+			}
+		}
+	}()
 	k.status(starting, kernelStarting)
 	if err := k.capture(starting); err != nil {
 		return err
@@ -117,6 +166,7 @@ func serve(connectionFile string) error {
 				logger.Println("shell channel:", m.err)
 				continue
 			}
+			m.id = k.journal.got(m.raw)
 			k.mu.Lock()
 			k.pending = append(k.pending, m)
 			k.mu.Unlock()
@@ -126,6 +176,9 @@ func serve(connectionFile string) error {
 			}
 		}
 	}()
+	go k.listen(sockets)
+	k.journal.write(note{Kind: "ready"})
+	k.inherit(left, sockets)
 	for {
 		<-k.arrived
 		for {
@@ -133,7 +186,11 @@ func serve(connectionFile string) error {
 			if !ok {
 				break
 			}
+			if m.Msg.Header.MsgType == "execute_request" {
+				k.journal.write(note{Kind: "begun", ID: m.id, Count: k.count + 1})
+			}
 			k.handle(m, shellHandlers)
+			k.journal.write(note{Kind: "done", ID: m.id})
 		}
 	}
 }
@@ -166,13 +223,16 @@ func (k *kernel) takeExecutes() []message {
 	return taken
 }
 
+// lostConnection is the exit status of a process that nobody can reach any more.
+const lostConnection = 1
+
 // receive reads one message. A malformed or wrongly signed one is an error,
 // never the end of the kernel; a dead socket is.
 func receive(from Socket, answer SocketGroup) (m message) {
 	raw, err := from.Socket.Recv()
 	if err != nil {
 		logger.Println("connection lost:", err)
-		os.Exit(1)
+		os.Exit(lostConnection)
 	}
 	defer func() {
 		if r := recover(); r != nil {
@@ -180,7 +240,7 @@ func receive(from Socket, answer SocketGroup) (m message) {
 		}
 	}()
 	msg, ids, err := WireMsgToComposedMsg(raw.Frames, answer.Key)
-	return message{msgReceipt{msg, ids, answer}, err}
+	return message{msgReceipt: msgReceipt{msg, ids, answer}, err: err, raw: raw.Frames}
 }
 
 // handle answers one request, between a busy and an idle status.
@@ -235,60 +295,4 @@ func decode(r msgReceipt, into interface{}) {
 	if err != nil {
 		panic(fmt.Sprintf("cannot read the content of %s: %v", r.Msg.Header.MsgType, err))
 	}
-}
-
-// capture takes over os.Stdout and os.Stderr for good. Text that a goroutine
-// prints after its cell has ended still reaches the notebook, below the last
-// cell that ran. The kernel's own log stays on the old standard error.
-func (k *kernel) capture(first msgReceipt) error {
-	k.current = &first
-	var err error
-	if k.out, err = stream.New(func(text string) { k.stream(StreamStdout, text) }); err != nil {
-		return err
-	}
-	if k.err, err = stream.New(func(text string) { k.stream(StreamStderr, text) }); err != nil {
-		return err
-	}
-	os.Stdout, os.Stderr = k.out.File(), k.err.File()
-	log.SetOutput(os.Stderr) // the cells' log
-	return nil
-}
-
-// flush passes on all text printed so far.
-func (k *kernel) flush() {
-	for _, s := range []*stream.Stream{k.out, k.err} {
-		if err := s.Flush(5 * time.Second); err != nil {
-			logger.Println(err)
-		}
-	}
-}
-
-// stream shows text below the current cell.
-func (k *kernel) stream(name, text string) {
-	if r := k.receipt(); r != nil {
-		if err := r.PublishWriteStream(name, text); err != nil {
-			logger.Println("text not sent:", err)
-		}
-	}
-}
-
-func (k *kernel) receipt() *msgReceipt {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.current
-}
-
-// followParent ends the kernel when the Jupyter server that started it is gone.
-func followParent() {
-	parent := os.Getppid()
-	if id, err := strconv.Atoi(os.Getenv("JPY_PARENT_PID")); err != nil || id != parent || id <= 1 {
-		return
-	}
-	go func() {
-		for range time.Tick(time.Second) {
-			if os.Getppid() != parent {
-				os.Exit(1)
-			}
-		}
-	}()
 }

@@ -26,13 +26,24 @@ const (
 	Version string = "0.7.5"
 
 	// ProtocolVersion is the version of the Jupyter messages we send.
-	ProtocolVersion string = "5.3"
+	ProtocolVersion string = "5.4"
 )
 
 // build identifies the source this binary was built from; set by the linker.
 var build = "unknown"
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == serveFlag {
+		if os.Getenv("GOMEMLIMIT") == "" {
+			// Else the collector lets the heap double where there is no room for that.
+			debug.SetMemoryLimit(cell.Memory() / 10 * 9)
+		}
+		if err := serve(os.Args[2], true); err != nil {
+			fmt.Fprintln(os.Stderr, "gpunotes kernel:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) != 2 {
 		fmt.Fprintln(os.Stderr, "usage: gophernotes CONNECTION_FILE\n       gophernotes --selfcheck\n\nJupyter starts this program; to try it, run: jupyter console --kernel gpunotes")
 		os.Exit(2)
@@ -45,14 +56,7 @@ func main() {
 	case "--devices":
 		devices()
 	default:
-		if os.Getenv("GOMEMLIMIT") == "" {
-			// Else the collector lets the heap double where there is no room for that.
-			debug.SetMemoryLimit(cell.Memory() / 10 * 9)
-		}
-		if err := serve(os.Args[1]); err != nil {
-			fmt.Fprintln(os.Stderr, "gpunotes kernel:", err)
-			os.Exit(1)
-		}
+		os.Exit(supervise(os.Args[1]))
 	}
 }
 

@@ -72,6 +72,17 @@ func (k *kernel) initDisplay() {
 		}
 		return d
 	}
+	for name, f := range map[string]interface{}{
+		"Clear":    k.clear,
+		"Show":     func(id string, data Data) error { return k.showAs("display_data", id, data) },
+		"Update":   func(id string, data Data) error { return k.showAs("update_display_data", id, data) },
+		"Input":    func(prompt string) (string, error) { return k.ask(prompt, false) },
+		"Password": func(prompt string) (string, error) { return k.ask(prompt, true) },
+		"Progress": func(label string, total int) *Progress { return k.newProgress(label, int64(total)) },
+	} {
+		display.Binds[name] = reflect.ValueOf(f)
+	}
+	display.Types["Bar"] = reflect.TypeOf((*Progress)(nil)).Elem()
 	ir := k.session.Interp()
 	k.gn = Kernel{ir, importPackage(ir, "display", "display"), nil}
 	ir.DeclVar("Display", nil, k.show)
@@ -93,6 +104,34 @@ func (k *kernel) show(data Data) error {
 	}
 	k.flush()
 	return r.PublishDisplayData(data)
+}
+
+// showAs is display.Show, which shows data under an id, and display.Update,
+// which replaces what is shown under it.
+func (k *kernel) showAs(kind, id string, data Data) error {
+	data, err := tidy(data)
+	if err != nil {
+		return err
+	}
+	r := k.receipt()
+	if r == nil {
+		return errors.New("cannot display: no notebook is connected")
+	}
+	k.flush()
+	return r.Publish(kind, map[string]interface{}{
+		"data": data.Data, "metadata": ensure(data.Metadata), "transient": map[string]string{"display_id": id},
+	})
+}
+
+// clear is display.Clear: it removes what the cell has shown, at once or, if wait
+// is set, when the next output comes.
+func (k *kernel) clear(wait bool) error {
+	r := k.receipt()
+	if r == nil {
+		return errors.New("cannot clear: no notebook is connected")
+	}
+	k.flush()
+	return r.Publish("clear_output", map[string]bool{"wait": wait})
 }
 
 // update replaces the HTML shown under a display id by the current cell, or
@@ -122,6 +161,9 @@ func (k *kernel) update(id, html string) error {
 func (k *kernel) render(res cell.Result) (Data, *cell.Error) {
 	if len(res.Values) == 0 {
 		return Data{}, nil
+	}
+	if res.List && len(res.Values) > 1 && k.anyRenders(res) {
+		return k.renderEach(res)
 	}
 	vals, types := res.Values, append([]xreflect.Type(nil), res.Types...)
 	one := -1 // the only value that is not nil
@@ -164,6 +206,9 @@ func (k *kernel) render(res cell.Result) (Data, *cell.Error) {
 		data = k.autoRender(v, t)
 	default:
 		data.Data = MIMEMap{MIMETypeText: k.text(vals, types)}
+		if t, ok := k.records(v); ok {
+			data.Data = MIMEMap{MIMETypeText: t.text(), MIMETypeHTML: t.html()}
+		}
 	}
 	if _, ok := data.Data[MIMETypeText]; !ok {
 		data.Data = ensure(data.Data)
@@ -178,6 +223,69 @@ func (k *kernel) render(res cell.Result) (Data, *cell.Error) {
 		return Data{}, cell.Caught(err)
 	}
 	return data, nil
+}
+
+// renders reports whether a value shows itself in another form than text.
+func (k *kernel) renders(v interface{}, t xreflect.Type) bool {
+	if v == nil {
+		return false
+	}
+	if t == nil || t.Kind() == reflect.Interface {
+		t = k.gn.ir.Comp.Universe.TypeOf(v)
+	}
+	_, isPlot := v.(plotWriter)
+	_, isTable := k.records(v)
+	return isPlot || isTable || k.gn.canAutoRender(v, t)
+}
+
+func (k *kernel) anyRenders(res cell.Result) bool {
+	for i, v := range res.Values {
+		if k.renders(v, res.Types[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// renderEach shows the values of a list one below the other.
+func (k *kernel) renderEach(res cell.Result) (data Data, failed *cell.Error) {
+	for i := range res.Values {
+		data, failed = k.render(cell.Result{Values: res.Values[i : i+1], Types: res.Types[i : i+1]})
+		if failed != nil {
+			return Data{}, failed
+		}
+		if i < len(res.Values)-1 {
+			if err := k.show(data); err != nil {
+				return Data{}, cell.Caught(err)
+			}
+		}
+	}
+	return data, nil
+}
+
+// picture shows what an expression in the middle of a cell gave, if it is a
+// picture: a cell with three plots shows three.
+func (k *kernel) picture(res cell.Result) *cell.Error {
+	switch res.Values[0].(type) {
+	case plotWriter, PNGer, SVGer, JPEGer, image.Image, Renderer:
+	default:
+		return nil
+	}
+	data, failed := k.render(res)
+	if failed != nil {
+		return failed
+	}
+	drawn := false
+	for mime := range data.Data {
+		drawn = drawn || strings.HasPrefix(mime, "image/")
+	}
+	if !drawn {
+		return nil
+	}
+	if err := k.show(data); err != nil {
+		return cell.Caught(err)
+	}
+	return nil
 }
 
 // autoRender asks a value for every form it can show itself in. Values with
@@ -211,12 +319,31 @@ func (k *kernel) autoRender(v interface{}, t xreflect.Type) Data {
 	return data
 }
 
-func (k *kernel) convert(v interface{}, t, want xreflect.Type) interface{} {
-	conv := k.gn.ir.Comp.Converter(t, want)
+// convert returns nil where the interpreter cannot: it has no values of an interface
+// whose methods a type declared in a cell has by its pointer.
+func (k *kernel) convert(v interface{}, t, want xreflect.Type) (x interface{}) {
+	if r := reflect.ValueOf(v); r.Kind() == reflect.Ptr {
+		if r.IsNil() {
+			return nil
+		}
+		// The interpreter does not find the methods of a value behind a pointer.
+		if e := t.Elem(); e.Implements(want) {
+			v, t = r.Elem().Interface(), e
+		}
+	}
+	conv := k.converter(t, want)
 	if conv == nil {
-		return v
+		return nil
 	}
 	return basereflect.ValueInterface(conv(xreflect.ValueOf(v)))
+}
+
+func (k *kernel) converter(t, want xreflect.Type) (conv func(xreflect.Value) xreflect.Value) {
+	defer func() { _ = recover() }()
+	if conv = k.gn.ir.Comp.Converter(t, want); conv == nil {
+		conv = func(v xreflect.Value) xreflect.Value { return v }
+	}
+	return conv
 }
 
 // text prints values as fmt does, with the String methods of types declared in
@@ -242,8 +369,16 @@ func (k *kernel) text(vals []interface{}, types []xreflect.Type) string {
 			args[i] = v.(fmt.Stringer).String()
 			continue
 		}
+		if t := reflect.TypeOf(v); t.Kind() == reflect.Func {
+			args[i] = t.String() // an address says nothing
+			continue
+		}
 		if list := reflect.ValueOf(v); isRecords(list.Type()) {
 			args[i] = recordsText(list)
+			continue
+		}
+		if short, ok := shortened(v); ok {
+			args[i] = short
 			continue
 		}
 		if types[i].Implements(k.stringer) {

@@ -75,6 +75,7 @@ func (k *kernel) shutdown(r msgReceipt) {
 		logger.Println("shutdown not announced:", err)
 	}
 	k.status(r, kernelIdle)
+	k.journal.write(note{Kind: "bye"})
 	time.Sleep(100 * time.Millisecond) // the sockets send in the background
 	os.Exit(0)
 }
@@ -112,10 +113,9 @@ func (k *kernel) complete(r msgReceipt) {
 func (k *kernel) inspect(r msgReceipt) {
 	var req cursorRequest
 	decode(r, &req)
-	text, found := k.session.Describe(req.Code, req.Cursor)
-	data := map[string]string{}
-	if found {
-		data[MIMETypeText] = text
+	data, found := k.describe(req.Code, req.Cursor)
+	if !found {
+		data = map[string]string{}
 	}
 	k.reply(r, "inspect_reply", map[string]interface{}{
 		"status": "ok", "found": found, "data": data, "metadata": map[string]string{},

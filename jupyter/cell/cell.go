@@ -30,6 +30,9 @@ type source struct {
 	cell int
 	code string
 	file *etoken.File
+	// What was parsed has valuesName and a parenthesis more than code, at this
+	// offset; 0 if not, and there is none at 0.
+	values int
 }
 
 // offset returns the byte offset of pos in the cell, -1 if it lies elsewhere.
@@ -37,7 +40,11 @@ func (s *source) offset(pos token.Pos) int {
 	if s.file == nil || !pos.IsValid() || int(pos) < s.file.Base() || int(pos) > s.file.Base()+s.file.Size() {
 		return -1
 	}
-	return int(pos) - s.file.Base()
+	off := int(pos) - s.file.Base()
+	if s.values > 0 && off >= s.values-1 {
+		off = min(max(off-len(valuesName)-1, s.values-1), len(s.code))
+	}
+	return off
 }
 
 // position returns the 1-based line and byte column of pos, 0, 0 if unknown.
@@ -206,7 +213,8 @@ func isCall(node ast.Node) bool {
 }
 
 // A Special is a line at the top of a cell that is not Go: a command of the
-// kernel (%...) or of the operating system ($...).
+// kernel (%...) or of the operating system ($...), or a question (?name, or a
+// cell that is name? and nothing else).
 type Special struct {
 	Line int
 	Text string
@@ -219,6 +227,9 @@ const ExpectError = "%expect-error"
 // code they are blank, so that line numbers stay. expect reports whether the
 // first line that is not blank is %expect-error.
 func Directives(code string) (rest string, expect bool, specials []Special) {
+	if name := strings.TrimSpace(code); len(name) > 1 && strings.HasSuffix(name, "?") && !strings.ContainsAny(name, " \t\n\"`'") {
+		return "", false, []Special{{1 + strings.Count(code[:strings.Index(code, name)], "\n"), "?" + strings.TrimSuffix(name, "?")}}
+	}
 	lines := strings.Split(code, "\n")
 	first := true
 	for i, line := range lines {
@@ -226,7 +237,7 @@ func Directives(code string) (rest string, expect bool, specials []Special) {
 		if line == "" {
 			continue
 		}
-		if line[0] != '%' && line[0] != '$' {
+		if line[0] != '%' && line[0] != '$' && line[0] != '?' {
 			break
 		}
 		if first && line == ExpectError {

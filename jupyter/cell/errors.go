@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,6 +28,7 @@ type Frame struct {
 	Cell, Line int
 	Func       string // name of the enclosing function, "" at top level
 	Source     string // the text of the line
+	Col        int    // 1-based byte column in it, 0 if unknown
 }
 
 // Error returns the place and the message.
@@ -52,9 +54,26 @@ func (e *Error) Traceback() []string {
 		lines = append(lines, where)
 		if f.Source != "" {
 			lines = append(lines, fmt.Sprintf("%6d | %s", f.Line, f.Source))
+			if mark, ok := f.caret(); ok {
+				lines = append(lines, "       | "+mark)
+			}
 		}
 	}
 	return lines
+}
+
+// caret returns the line that stands below Source and points at its column.
+func (f Frame) caret() (string, bool) {
+	if f.Col < 1 || f.Col > len(f.Source) {
+		return "", false
+	}
+	blank := func(r rune) rune {
+		if r == '\t' {
+			return r // as wide as the one above it, whatever that is
+		}
+		return ' '
+	}
+	return strings.Map(blank, f.Source[:f.Col-1]) + "^", true
 }
 
 // Caught turns a recovered panic value into an Error without places. It is
@@ -162,11 +181,41 @@ func firstSyntaxError(err error) syntaxError {
 // where finds the first "cell N:LINE:COL" at the start of a compiler message.
 var where = regexp.MustCompile(`^cell (\d+):(\d+):(\d+): `)
 
-func placeOf(msg string) (line int, ok bool) {
+func placeOf(msg string) (line, col int, ok bool) {
 	m := where.FindStringSubmatch(msg)
 	if m == nil {
-		return 0, false
+		return 0, 0, false
 	}
 	line, err := strconv.Atoi(m[2])
-	return line, err == nil
+	col, err2 := strconv.Atoi(m[3])
+	return line, col, err == nil && err2 == nil
+}
+
+// pointed finds the places in cells that a message of compiled code names, as
+// gpukit's do.
+var pointed = regexp.MustCompile(`\bcell (\d+):(\d+):(\d+)\b`)
+
+// maxPointed bounds how many of them are shown with their lines.
+const maxPointed = 3
+
+// point puts the places that the message names before the other places.
+func (s *Session) point(e *Error) {
+	var at []Frame
+	for _, m := range pointed.FindAllStringSubmatch(e.Message, -1) {
+		var f Frame
+		f.Cell, _ = strconv.Atoi(m[1])
+		f.Line, _ = strconv.Atoi(m[2])
+		f.Col, _ = strconv.Atoi(m[3])
+		for _, src := range slices.Backward(s.cells) {
+			if src.cell == f.Cell {
+				f.Source = src.line(f.Line)
+				break
+			}
+		}
+		known := func(g Frame) bool { return g.Cell == f.Cell && g.Line == f.Line }
+		if f.Source != "" && len(at) < maxPointed && !slices.ContainsFunc(at, known) && !slices.ContainsFunc(e.Frames, known) {
+			at = append(at, f)
+		}
+	}
+	e.Frames = append(at, e.Frames...)
 }

@@ -8,13 +8,16 @@ import (
 	"time"
 
 	"github.com/cosmos72/gomacro/fast"
+	"github.com/cosmos72/gomacro/gls"
 	"github.com/cosmos72/gomacro/xreflect"
 )
 
 // goroutines keeps the goroutines that cells have started and that still run.
 type goroutines struct {
 	mu      sync.Mutex
-	run     int // number of the running cell, 0 between cells
+	owner   interface{}            // what Own said of the running cell
+	byID    map[uintptr]*goroutine // by the number that the Go runtime gave it
+	run     int                    // number of the running cell, 0 between cells
 	runs    int
 	alive   map[*goroutine]bool
 	crashed *Error // the first panic in a goroutine of the running cell
@@ -23,6 +26,7 @@ type goroutines struct {
 // goroutine is one of them.
 type goroutine struct {
 	run    int          // of the cell that started it
+	owner  interface{}  // of that cell
 	ir     *fast.Interp // stands for its state in the interpreter
 	killed bool
 }
@@ -81,9 +85,31 @@ func (s *Session) started(ir interface{}) *goroutine {
 	g := &s.goroutines
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	x := &goroutine{run: g.run}
+	x := &goroutine{run: g.run, owner: g.owner}
+	if parent := g.byID[gls.GoID()]; parent != nil {
+		x.run, x.owner = parent.run, parent.owner
+	}
 	x.ir, _ = ir.(*fast.Interp)
 	return x
+}
+
+// Own says to whom the goroutines belong that are started from now on.
+func (s *Session) Own(owner interface{}) {
+	s.goroutines.mu.Lock()
+	defer s.goroutines.mu.Unlock()
+	s.goroutines.owner = owner
+}
+
+// Owner returns what Own said when the calling goroutine was started by a cell,
+// nil if it was not.
+func (s *Session) Owner() interface{} {
+	g := &s.goroutines
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if x := g.byID[gls.GoID()]; x != nil {
+		return x.owner
+	}
+	return nil
 }
 
 // interpName is the function by which a go statement gets the state of its goroutine.
@@ -107,11 +133,17 @@ func (s *Session) goroutine(x *goroutine, cell, line int, source string, spread 
 	if x.ir != nil {
 		g.alive[x] = true
 	}
+	id := gls.GoID()
+	if g.byID == nil {
+		g.byID = map[uintptr]*goroutine{}
+	}
+	g.byID[id] = x
 	g.mu.Unlock()
 	defer func() {
 		r := recover()
 		g.mu.Lock()
 		delete(g.alive, x)
+		delete(g.byID, id)
 		killed, own := x.killed, x.run != 0 && x.run == g.run
 		var failed *Error
 		if r != nil {

@@ -57,6 +57,8 @@ func (s *Session) guardProcess() {
 		"Go":        reflect.ValueOf(s.goroutine),
 		"Started":   reflect.ValueOf(s.started),
 		"Recovered": reflect.ValueOf(recovered),
+		"Self":      reflect.ValueOf(s.self),
+		"Round":     reflect.ValueOf(s.round),
 		"Room":      reflect.ValueOf(room),
 		"Close":     reflect.ValueOf(func(ch interface{}) { reflect.ValueOf(ch).Close() }),
 	}}

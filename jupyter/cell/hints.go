@@ -28,8 +28,8 @@ var hints = []struct{ message, source, cure string }{
 	{`goto label not found: `, "", "cells know no goto to an earlier line: write a for loop"},
 	{`expected '\(', found '\['$`, `^\s*func \w+\[`, "generic functions are not in the notebook's dialect (Go 1.17): write one function for each type"},
 	{`expected '\]', found`, `^\s*type \w+\[`, "generic types are not in the notebook's dialect (Go 1.17): write one type for each case"},
-	{`expected 'IDENT', found '\{'$`, `^\s*func\s*\(`, "at the start of a statement, put a function literal in parentheses: (func() { ... })()"},
-	{`expected 1 expression$`, `,`, "a cell shows one value: write fmt.Println(a, b), or one expression per cell"},
+	{`expected ('IDENT'|'\('), found '\{'$`, `^\s*func\s*\(`, "at the start of a statement, put a function literal in parentheses: (func() { ... })()"},
+	{`expected 1 expression$`, `,`, "a list of values can only be the last line of a cell; elsewhere write fmt.Println(a, b)"},
 	{`(to|as) <gpunotes/gpukit\.(Grid|Block)>`, "", "a launch takes a grid and then a block: gpukit.Blocks(3), gpukit.Threads(4)"},
 	{`untyped constant .* overflows <int>$`, "", "give the constant a type that holds it, such as float64(...)"},
 }
@@ -70,6 +70,7 @@ func packagesNamed(name string) (list []string) {
 var wordings = []struct{ inner, plain string }{
 	{`undefined "(\w+)" in (\S+) <\*ast\.\w+>`, "undefined: $1 in $2"},
 	{`not a type: (\w+\.\w+) <\*ast\.SelectorExpr>`, "undefined: $1"},
+	{`not a package: "\w+" in (\S+) <\*ast\.\w+>`, "undefined: $1: it has no such field or method"},
 	{` <\*ast\.\w+>`, ""},
 	{`untyped constant \{\w+ (.*?)\}`, "constant $1"},
 	{`untyped\.Lit`, "constant"},
@@ -91,6 +92,9 @@ var (
 func (s *Session) plain(msg string) string {
 	for i, re := range wordingPatterns {
 		msg = re.ReplaceAllString(msg, wordings[i].plain)
+	}
+	if m := unknownName.FindStringSubmatch(msg); m != nil && m[1] != "" && s.ir.Comp.TryResolveType(m[1]) != nil {
+		msg += fmt.Sprintf("\n%s is a type and no value; ?%s describes it", m[1], m[1])
 	}
 	// gomacro does not say that a function takes any number of arguments.
 	if m := callOf.FindStringSubmatch(msg); m != nil {
@@ -127,5 +131,5 @@ func importHint(path string) string {
 	if generic[path] {
 		return "; it has generic functions only, which cells cannot call: write a loop"
 	}
-	return "; cells can import what is listed in jupyter/bindings/gen/main.go: add it there, run go generate ./jupyter/bindings, and install the kernel again"
+	return "; to build it in, run in the source of gpunotes: go run ./jupyter install --with " + path + " (a directory such as ./mine for a module of your own), and restart the kernel"
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/cosmos72/gomacro/ast2"
 	"github.com/cosmos72/gomacro/base"
@@ -38,11 +37,31 @@ type Session struct {
 	cells []*source // in the order they ran
 	last  []Frame
 	funcs []function
+	again []*fast.Expr // what the last cell was compiled to
+
+	// Unchecked turns the error rule off: errors that nobody took are values like others.
+	Unchecked bool
+	// Picture is told of every value that an expression in the middle of a cell gave,
+	// to show it if it is a picture.
+	Picture func(Result) *Error
+	// Watch is told ten times a second of a statement that runs for longer than a
+	// second or so, and once more when it has ended, if it has said that it wants to.
+	Watch func(Activity) (interested bool)
+	now   atomic.Pointer[watched]
+
+	worker       atomic.Pointer[worker]
+	hired        *fast.Run // the last that self was told of
+	compilingNow atomic.Bool
+	// Busy reports whether a compiled call is at work that will notice Interrupted
+	// by itself. It may be nil.
+	Busy func() bool
 
 	running     atomic.Bool
 	interrupted atomic.Bool
 	tooDeep     atomic.Bool // interrupted because of a recursion without end
 	sleepers    sleepers
+	loops       map[ast.Node]ast.Stmt         // those of the running cell, by what is run in their place
+	rounds      atomic.Pointer[reflect.Value] // the variable of the running loop
 	goroutines  goroutines
 }
 
@@ -58,6 +77,7 @@ type function struct {
 type Result struct {
 	Values []interface{}
 	Types  []xreflect.Type
+	List   bool // they were written as a list, x, y, and are not the results of one call
 }
 
 // NewSession starts an interpreter. record is told every piece of source that
@@ -87,7 +107,10 @@ func NewSession(record func(cell, line int, text string) error, warn func(text s
 	g.Options &^= base.OptShowPrompt | base.OptTrapPanic
 	s.ir.ImportPackage(guardName, guardPath)
 	s.declareInterp()
+	s.ir.DeclVar(roundName, nil, 0)
+	s.declareSelf()
 	s.env = s.ir.PrepareEnv()
+	s.hire()
 	return s
 }
 
@@ -99,7 +122,7 @@ func (s *Session) Interp() *fast.Interp { return s.ir }
 func (s *Session) Interrupt() {
 	if s.running.Load() {
 		s.interrupted.Store(true)
-		s.ir.Interrupt(nil)
+		s.worker.Load().stop()
 	}
 	s.goroutines.stop()
 	s.sleepers.wake()
@@ -112,83 +135,46 @@ func (s *Session) Interrupted() bool { return s.interrupted.Load() }
 // up to some kilobytes of a stack that may have a gigabyte.
 const maxDepth = 50000
 
-// pump repeats the interrupt until the cell ends: the interpreter forgets it
-// whenever an expression begins.
-func (s *Session) pump(done <-chan struct{}) {
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	var since, deep time.Time
-	warned := false
-	for {
-		select {
-		case <-done:
-			return
-		case now := <-tick.C:
-			// The Go runtime ends a process whose stack grows too far.
-			if env := s.env.Run.CurrEnv; env != nil && env.CallDepth > maxDepth && now.Sub(deep) > time.Second {
-				// Once is enough, and more than that makes the long way back longer.
-				deep = now
-				s.tooDeep.Store(true)
-				s.ir.Interrupt(nil)
-			}
-			if s.goroutines.crash() != nil {
-				s.sleepers.wake()
-				s.ir.Interrupt(nil)
-			}
-			if !s.interrupted.Load() {
-				continue
-			}
-			s.ir.Interrupt(nil)
-			if since.IsZero() {
-				since = now
-			}
-			if now.Sub(since) > 2*time.Second && !warned {
-				s.warn("interrupt: the cell is inside a compiled call that cannot be stopped; it stops when the call returns (restart the kernel if it never does)")
-				warned = true
-			}
-		}
-	}
-}
-
 // Guard calls f, which may run code of the user, as part of the running cell:
-// a panic comes back as an Error, and Interrupt stops it.
+// a panic comes back as an Error, and Interrupt stops it. If f cannot be stopped
+// it goes on by itself, and what it then does to variables of its caller must not
+// matter to it: hand results over in a variable made for this call.
 func (s *Session) Guard(f func() *Error) (failed *Error) {
 	s.interrupted.Store(false)
 	s.tooDeep.Store(false)
 	s.goroutines.begin()
 	s.running.Store(true)
-	done, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		s.pump(done)
-	}()
-	defer func() {
-		if r := recover(); r != nil {
-			failed = Caught(r)
-		}
-		s.running.Store(false)
-		close(done)
-		<-stopped // or it would interrupt the next cell
-		if e := s.goroutines.end(); e != nil && !s.interrupted.Load() && (failed == nil || failed.Interrupted) {
-			failed = e
-		}
-		if failed != nil && failed.Interrupted && s.tooDeep.Load() {
-			failed.Name, failed.Interrupted = "StackOverflow", false
-			failed.Message = fmt.Sprintf("functions call each other more than %d deep: a recursion without end?", maxDepth)
-		}
-	}()
-	return f()
+	j := &job{f: f, done: make(chan struct{})}
+	s.worker.Load().jobs <- j
+	failed = s.wait(j)
+	s.running.Store(false)
+	if e := s.goroutines.end(); e != nil && !s.interrupted.Load() && (failed == nil || failed.Interrupted) {
+		failed = e
+	}
+	if failed != nil && failed.Interrupted && s.tooDeep.Load() {
+		failed.Name, failed.Interrupted = "StackOverflow", false
+		failed.Message = fmt.Sprintf("functions call each other more than %d deep: a recursion without end?", maxDepth)
+	}
+	return failed
 }
 
 // Run evaluates code as the given cell. Everything that goes wrong comes back
 // as an Error; what ran before it stays.
 func (s *Session) Run(cell int, code string) (res Result, failed *Error) {
+	var got struct{ res Result }
+	result := &got
 	failed = s.Guard(func() (failed *Error) {
-		res, failed = s.run(cell, code)
+		result.res, failed = s.run(cell, code)
 		return failed
 	})
+	if failed == nil {
+		res = result.res
+	}
 	if failed != nil && len(failed.Frames) == 0 {
 		failed.Frames = s.last
+	}
+	if failed != nil {
+		s.point(failed)
 	}
 	return res, failed
 }
@@ -199,6 +185,7 @@ func (s *Session) run(cell int, code string) (res Result, failed *Error) {
 		return Result{}, failed
 	}
 	s.cells = append(s.cells, src)
+	s.again = nil
 	chunks := src.chunks(nodes)
 	for i, c := range chunks {
 		s.last = s.withTop(src, c, nil)
@@ -225,13 +212,6 @@ func (s *Session) run(cell int, code string) (res Result, failed *Error) {
 	return res, nil
 }
 
-func (c Chunk) firstLine(src *source) int {
-	if line, _ := src.position(c.Nodes[0].Pos()); line > 0 {
-		return line
-	}
-	return c.Line
-}
-
 // Last returns the place of the top-level statement that ran last: the one to
 // name when showing its value fails.
 func (s *Session) Last() []Frame { return s.last }
@@ -244,19 +224,35 @@ func At(cell, line int, code string) []Frame {
 
 func (s *Session) parse(cell int, code string) (src *source, nodes []ast.Node, failed *Error) {
 	src = &source{cell: cell, code: code}
-	defer func() {
-		if r := recover(); r != nil {
-			failed = s.syntaxError(src, r)
-		}
-	}()
 	g := &s.ir.Comp.Globals
-	g.Line = 0
-	g.Filepath = "cell " + strconv.Itoa(cell)
-	start := g.Fileset.Base()
-	nodes = g.ParseBytes([]byte(code))
+	var start int
+	parse := func(text string) (nodes []ast.Node, bad any) {
+		defer func() { bad = recover() }()
+		g.Line = 0
+		g.Filepath = "cell " + strconv.Itoa(cell)
+		start = g.Fileset.Base()
+		return g.ParseBytes([]byte(text)), nil
+	}
+	nodes, bad := parse(code)
+	if err, ok := bad.(error); ok {
+		if e := firstSyntaxError(err); isList(e.msg) && e.line > 0 {
+			if text, ok := severalValues(code, e.offset); ok {
+				if list, bad2 := parse(text); bad2 == nil {
+					nodes, bad, src.values = list, nil, e.offset+1
+				}
+			}
+		}
+	}
+	if bad != nil {
+		return src, nil, s.syntaxError(src, bad)
+	}
 	src.file = fileAt(g.Fileset, start)
-	for _, n := range nodes {
+	s.loops = map[ast.Node]ast.Stmt{}
+	for i, n := range nodes {
 		s.guard(src, n)
+		if run, loop := countRounds(n); loop != nil {
+			nodes[i], s.loops[run] = run, loop
+		}
 		if f, ok := n.(*ast.FuncDecl); ok {
 			name := f.Name.Name
 			if f.Recv != nil && len(f.Recv.List) == 1 {
@@ -293,7 +289,7 @@ func (s *Session) syntaxError(src *source, r any) *Error {
 	return &Error{
 		Name:    "SyntaxError",
 		Message: withHint(msg, src.line(e.line)),
-		Frames:  []Frame{{Cell: src.cell, Line: e.line, Source: src.line(e.line)}},
+		Frames:  []Frame{{Cell: src.cell, Line: e.line, Source: src.line(e.line), Col: e.col}},
 	}
 }
 
@@ -301,13 +297,21 @@ func (s *Session) runChunk(src *source, c Chunk, last bool) (Result, *Error) {
 	if failed := s.checkImports(src, c); failed != nil {
 		return Result{}, failed
 	}
+	if list := valuesOf(c.Nodes[0]); list != nil {
+		return s.runValues(src, c, list)
+	}
 	before := s.names()
 	expr, failed := s.compile(src, c)
 	if failed != nil {
 		s.restore(before, func(string, *fast.Bind) bool { return true })
 		return Result{}, failed
 	}
+	if expr != nil {
+		s.again = append(s.again, expr)
+	}
+	s.begin(src, c)
 	values, types, failed := s.eval(expr)
+	s.end()
 	if failed != nil {
 		failed.Frames = s.withTop(src, c, failed.Frames)
 		if c.Decl {
@@ -334,7 +338,18 @@ func (s *Session) runChunk(src *source, c Chunk, last bool) (Result, *Error) {
 		return Result{}, failed
 	}
 	if !last {
-		return Result{}, nil
+		if s.Picture == nil {
+			return Result{}, nil
+		}
+		res := s.worthShowing(c, values, types)
+		if len(res.Values) != 1 || !s.changed(c.Nodes[0], res.Values[0]) {
+			return Result{}, nil
+		}
+		failed := s.Picture(res)
+		if failed != nil {
+			failed.Frames = s.withTop(src, c, failed.Frames)
+		}
+		return Result{}, failed
 	}
 	return s.worthShowing(c, values, types), nil
 }
@@ -404,6 +419,8 @@ func (s *Session) unset(b *fast.Bind, decl bool) bool {
 func (s *Session) compile(src *source, c Chunk) (expr *fast.Expr, failed *Error) {
 	s.compiling.Lock()
 	defer s.compiling.Unlock()
+	s.compilingNow.Store(true)
+	defer s.compilingNow.Store(false)
 	defer func() {
 		if r := recover(); r != nil {
 			s.ir.Comp.Code.Clear()
@@ -437,7 +454,7 @@ func refuse(src *source, c Chunk) (failed *Error) {
 			failed = &Error{
 				Name:    "CompileError",
 				Message: fmt.Sprintf("cell %d:%d:%d: %s", src.cell, line, col, why),
-				Frames:  []Frame{{Cell: src.cell, Line: line, Source: src.line(line)}},
+				Frames:  []Frame{{Cell: src.cell, Line: line, Source: src.line(line), Col: col}},
 			}
 		}
 	}
@@ -450,7 +467,7 @@ func refuse(src *source, c Chunk) (failed *Error) {
 			case *ast.FuncDecl, *ast.FuncLit:
 				return false
 			case *ast.DeferStmt:
-				bad(n, "no function ends here that defer could wait for; put the call at the end of the cell, or the statements into a function: func() { ... }")
+				bad(n, "no function ends here that defer could wait for; put the call at the end of the cell, or the statements into a function: (func() { ... })()")
 			}
 			return true
 		})
@@ -560,23 +577,27 @@ func (s *Session) compileError(src *source, c Chunk, r any) *Error {
 		return e
 	}
 	e.Name = "CompileError"
-	line, ok := placeOf(e.Message)
+	line, col, ok := placeOf(e.Message)
 	if !ok {
-		var col int
 		if line, col = src.position(s.ir.Comp.Pos); line == 0 {
 			line, col = src.position(c.Nodes[0].Pos())
 		}
 		line, col = max(line, 1), max(col, 1)
 		e.Message = fmt.Sprintf("cell %d:%d:%d: %s", src.cell, line, col, e.Message)
+	} else if real := src.unshift(line, col); real != col {
+		col = real
+		e.Message = where.ReplaceAllString(e.Message, fmt.Sprintf("cell ${1}:${2}:%d: ", col))
 	}
 	e.Message = s.plain(withHint(e.Message, src.line(line)))
-	e.Frames = []Frame{{Cell: src.cell, Line: line, Source: src.line(line)}}
+	e.Frames = []Frame{{Cell: src.cell, Line: line, Source: src.line(line), Col: col}}
 	return e
 }
 
 // eval runs compiled code. It does by hand what Interp.RunExpr does, because
 // it must see the call stack of the interpreter before that is unwound.
 func (s *Session) eval(expr *fast.Expr) (values []xreflect.Value, types []xreflect.Type, failed *Error) {
+	s.leave()
+	defer s.leave()
 	if expr == nil {
 		return nil, nil, nil
 	}
@@ -611,8 +632,11 @@ func (s *Session) withTop(src *source, c Chunk, frames []Frame) []Frame {
 	if n := len(frames); n > 0 && frames[n-1].Func == "" {
 		return frames
 	}
-	line := c.firstLine(src)
-	return append(frames, Frame{Cell: src.cell, Line: line, Source: src.line(line)})
+	line, col := src.position(c.Nodes[0].Pos())
+	if line == 0 {
+		line = c.Line
+	}
+	return append(frames, Frame{Cell: src.cell, Line: line, Source: src.line(line), Col: col})
 }
 
 // maxFrames bounds a traceback; the middle of a deep recursion tells nothing.
@@ -643,8 +667,8 @@ func (s *Session) stack(env *fast.Env) []Frame {
 func (s *Session) frame(pos token.Pos) (Frame, bool) {
 	var found Frame
 	for _, src := range slices.Backward(s.cells) {
-		if line, _ := src.position(pos); line > 0 {
-			found = Frame{Cell: src.cell, Line: line, Source: src.line(line)}
+		if line, col := src.position(pos); line > 0 {
+			found = Frame{Cell: src.cell, Line: line, Source: src.line(line), Col: col}
 			break
 		}
 	}
@@ -664,6 +688,8 @@ func (s *Session) untaken(src *source, c Chunk, values []xreflect.Value, types [
 	node := c.Nodes[len(c.Nodes)-1]
 	var v any
 	switch {
+	case s.Unchecked:
+		return nil
 	case assignsErr(node):
 		if value, ok := s.Lookup("err"); ok && value.CanInterface() {
 			v = value.Interface()
@@ -676,8 +702,8 @@ func (s *Session) untaken(src *source, c Chunk, values []xreflect.Value, types [
 		return nil
 	}
 	e := fromError(err)
-	line, _ := src.position(node.Pos())
-	e.Frames = []Frame{{Cell: src.cell, Line: line, Source: src.line(line)}}
+	line, col := src.position(node.Pos())
+	e.Frames = []Frame{{Cell: src.cell, Line: line, Source: src.line(line), Col: col}}
 	return e
 }
 
@@ -760,7 +786,7 @@ func (s *Session) checkImports(src *source, c Chunk) *Error {
 			return &Error{
 				Name:    "ImportError",
 				Message: fmt.Sprintf("cell %d:%d:%d: package %q is not compiled into this kernel%s", src.cell, line, col, path, importHint(path)),
-				Frames:  []Frame{{Cell: src.cell, Line: line, Source: src.line(line)}},
+				Frames:  []Frame{{Cell: src.cell, Line: line, Source: src.line(line), Col: col}},
 			}
 		}
 	}

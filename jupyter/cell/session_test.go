@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -92,6 +93,7 @@ func TestErrorRule(t *testing.T) {
 		{"panic", "func g() {\n\tpanic(\"deep\")\n}\n\nfunc f() {\n\tg()\n}\nf()", 2, "Panic", "deep"},
 		{"exit", "os.Exit(3)", 1, "Exit", "os.Exit(3)"},
 		{"compile", "x := 1\ny := undefinedName + 1", 2, "CompileError", "undefinedName"},
+		{"compile in a list", "x := 1\nx, nope, 3", 2, "CompileError", "cell 5:2:4: undefined identifier: nope"},
 		{"compile in function", "func h() int {\n\treturn nope\n}", 2, "CompileError", "nope"},
 		{"syntax", "x := 1\ny := )", 2, "SyntaxError", ""},
 		{"import", "import \"fmt\"\nimport \"no/such\"", 2, "ImportError", "no/such"},
@@ -136,9 +138,9 @@ func TestCallStack(t *testing.T) {
 		t.Fatal("did not fail")
 	}
 	want := []Frame{
-		{1, 3, "inner", "\treturn a[i]"},
-		{2, 4, "outer", "\t\tn += inner(i)"},
-		{2, 9, "", "outer()"},
+		{1, 3, "inner", "\treturn a[i]", 9},
+		{2, 4, "outer", "\t\tn += inner(i)", 3},
+		{2, 9, "", "outer()", 1},
 	}
 	if !slices.Equal(err.Frames, want) {
 		t.Errorf("frames:\n%+v, want\n%+v", err.Frames, want)
@@ -157,6 +159,9 @@ func TestShown(t *testing.T) {
 		{"(func() {})()", "[]"},
 		{"error(nil)", "[]"},
 		{"5; x := 4", "[]"},
+		{"1, 2", "[1 2]"},
+		{"q := 7\nq, fmt.Sprint(q, \"a, b\"), []int{1, q} // the end", "[7 7a, b [1 7]]"},
+		{"kit.Two(1), 2", "[1 2]"},
 		{"", "[]"},
 		{"// only a comment", "[]"},
 	} {
@@ -328,6 +333,72 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// A compiled call that does not notice Stop is left to itself, and nothing that
+// it does afterwards is noticed.
+func TestCompiledCallsAreAbandoned(t *testing.T) {
+	s, _ := newSession(t)
+	if _, err := s.Run(1, "import \"sync\"\nkept := 42\nch := make(chan int); to := make(chan int)\nvar wg sync.WaitGroup\nvar mu sync.Mutex\nwg.Add(1)\nmu.Lock()\nfunc wait() int {\n\treturn <-ch\n}"); err != nil {
+		t.Fatal(err)
+	}
+	goroutines := runtime.NumGoroutine()
+	free := make(chan bool)
+	kit.inside = func() { <-free }
+	for i, c := range []struct {
+		code string
+		line int
+	}{
+		{"1\n<-ch", 2}, {"to <- 1", 1}, {"wg.Wait()", 1}, {"\nmu.Lock()", 2}, {"kit.Poll()\nkit.Print(\"not reached\")", 1},
+		{"x := wait()\nkit.Print(\"not reached\")", 9}, {"for v := range ch { kit.Print(\"v\"); _ = v }", 1}, {"var nilch chan int\n<-nilch", 2},
+		{"f := func() int { defer func() { recover() }(); return <-ch }\nf()\nkit.Print(\"not reached\")", 1},
+	} {
+		kit.printed = nil
+		go func() {
+			time.Sleep(30 * time.Millisecond)
+			s.Interrupt()
+		}()
+		start := time.Now()
+		_, err := s.Run(10+i, c.code)
+		if err == nil || !err.Interrupted || !strings.HasPrefix(err.Message, "interrupted; the call here cannot be stopped") || len(err.Frames) == 0 || err.Frames[0].Line != c.line {
+			t.Fatalf("%s: %+v", c.code, err)
+		}
+		if d := time.Since(start); d > time.Second {
+			t.Errorf("%s: took %v", c.code, d)
+		}
+		res, err := s.Run(100, "kept++\nfunc fib(n int) int { if n < 2 { return n }; return fib(n-1) + fib(n-2) }\nfib(10)")
+		if err != nil || fmt.Sprint(res.Values) != "[55]" {
+			t.Fatalf("%s: afterwards %v %v", c.code, res.Values, err)
+		}
+		if kit.printed != nil {
+			t.Errorf("%s: went on", c.code)
+		}
+		// Also the next Stop works, and call stacks.
+		go func() {
+			time.Sleep(20 * time.Millisecond)
+			s.Interrupt()
+		}()
+		if _, err := s.Run(101, "func spin() { for {} }\nspin()"); err == nil || err.Message != "interrupted" || err.Frames[0].Func != "spin" {
+			t.Errorf("%s: Stop afterwards: %+v", c.code, err)
+		}
+	}
+	// The calls end: those who made them are gone without a trace.
+	close(free)
+	if _, err := s.Run(200, "wg.Done()\nmu.Unlock()\nclose(ch)\n<-to"); err != nil {
+		t.Error(err)
+	}
+	for end := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > goroutines+3 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := runtime.NumGoroutine(); n > goroutines+3 { // the nil channel stays
+		t.Errorf("%d goroutines, %d before", n, goroutines)
+	}
+	if kit.printed != nil {
+		t.Error("an abandoned cell went on:", kit.printed)
+	}
+	if res, err := s.Run(201, "kept"); err != nil || fmt.Sprint(res.Values) != "[51]" {
+		t.Error(res.Values, err)
+	}
+}
+
 func TestFailureLeavesNamesUsable(t *testing.T) {
 	s, _ := newSession(t)
 	if _, err := s.Run(1, "x := \"old\"\nfunc f(a int) int { return a }"); err != nil {
@@ -452,7 +523,8 @@ func TestDescribe(t *testing.T) {
 		{"1 + 2", 1, ""},
 		{"", 0, ""},
 	} {
-		text, found := s.Describe(c.code, c.cursor)
+		d, found := s.Describe(c.code, c.cursor)
+		text := d.Text
 		if found != (c.want != "") || !strings.HasPrefix(text, c.want) {
 			t.Errorf("%q: %q %v, want %q", c.code, text, found, c.want)
 		}
@@ -472,10 +544,10 @@ func TestHints(t *testing.T) {
 		{"func g[T any](x T) T { return x }", "one function for each type"},
 		{"type G[T any] struct{ x T }", "one type for each case"},
 		{"func() {}()", "in parentheses"},
-		{"1, 2", "one value"},
+		{"1, 2; 3", "the last line"},
 		{"import \"v2/fmt\"", "did you mean \"fmt\"?"},
 		{"import \"slices\"", "generic functions only"},
-		{"import \"example.com/other\"", "jupyter/bindings/gen/main.go"},
+		{"import \"example.com/other\"", "go run ./jupyter install --with example.com/other"},
 		{"!ls", "$ls"},
 		{"x := 1\n%expect-error", "must be the first line"},
 		{"x := 1\n%cd /tmp", "at the top of a cell"},
@@ -785,6 +857,7 @@ func TestMessagesAreInGo(t *testing.T) {
 		{"math.Sin(1)", "undefined: math in math.Sin"},
 		{"nothing.Foo()", "undefined: nothing in nothing.Foo"},
 		{"kit.Nothing()", "undefined: kit.Nothing"},
+		{"tl.Nothing()", "undefined: tl.Nothing: it has no such field or method"},
 		{"kit.Two(1, 2)", "have (constant, constant)"},
 		{"fmt.Sprintf()", "want (string, ...interface{})"},
 		{"i = \"a\"", "cannot convert constant \"a\""},
@@ -851,5 +924,59 @@ func TestCommaOKIsNotShown(t *testing.T) {
 	}
 	if _, err := s.Run(3, "1\nx.(string)"); err == nil || err.Name != "Panic" || err.Frames[0].Line != 2 || !strings.Contains(err.Message, "not a string") {
 		t.Error(err)
+	}
+}
+
+// What a loop at the top of a cell says of itself is right, and the loop does what it does anywhere.
+func TestLoopsSayHowFarTheyAre(t *testing.T) {
+	s, _ := newSession(t)
+	var told []Activity
+	s.Watch = func(a Activity) bool { told = append(told, a); return true }
+	must := func(code string) Result {
+		t.Helper()
+		res, failed := s.Run(1, code)
+		if failed != nil {
+			t.Fatalf("%s: %v", code, failed)
+		}
+		return res
+	}
+	must("import \"kit\"\nn := 6\nxs := []int{1, 2, 3, 4, 5, 6}\nvar k int\ntype T uint8\n")
+	for _, c := range []struct {
+		loop        string
+		done, total int64
+	}{
+		{"for i := 0; i < n; i++ { if i == 4 { kit.Poll() } }", 4, 6},
+		{"for i := 2; i <= n; i += 2 { if i == 4 { kit.Poll() } }", 2, 5},
+		{"for i := n - 1; i >= 0; i-- { if i == 1 { kit.Poll() } }", 4, 6},
+		{"for k = 0; k < len(xs); k++ { if k == 4 { kit.Poll() } }", 4, 6},
+		{"for u := T(0); u < 6; u++ { if u == 4 { kit.Poll() } }", 4, 0},
+		{"for f := 0.0; f < 6; f += 1 { if f == 4 { kit.Poll() } }", 4, 6},
+		{"outer:\nfor i := 0; i < 6; i++ { for { if i == 4 { kit.Poll(); break outer }; continue outer } }", 4, 6},
+		{"for i := 0; i < 6; i++ { i := i + 1; if i == 5 { kit.Poll() } }", 4, 6},
+		{"for _, x := range xs { if x == 5 { kit.Poll() } }", 4, 6},
+		{"for i := range xs { if i == 4 { kit.Poll() } }", 4, 6},
+		{"for j := 0; ; j++ { if j == 4 { kit.Poll(); break } }", 4, 0},
+		{"m := 0\nfor m < 6 { if m == 4 { kit.Poll() }; m++ }", 4, 0},
+	} {
+		told = nil
+		kit.inside = func() { s.tell(time.Now().Add(time.Hour)) }
+		must(c.loop)
+		if len(told) != 2 || !told[0].Loop || told[0].Done != c.done || told[0].Total != c.total && c.total > 0 || !told[1].Over {
+			t.Errorf("%s: %+v, want %d of %d", c.loop, told, c.done, c.total)
+		}
+	}
+	// Values, functions that keep the variable, and places of errors are as without.
+	res := must("var fs []func() int\nsum := 0\nfor i := 0; i < 4; i++ { sum += i; fs = append(fs, func() int { return i }) }\nsum*10 + fs[0]()")
+	if res.Values[0] != 64 {
+		t.Errorf("the loop gave %v", res.Values)
+	}
+	if _, failed := s.Run(7, "x := 1\n\nfor i := 0; i < 3; i++ {\n\txs[i+9] = x\n}"); failed == nil || len(failed.Frames) == 0 || failed.Frames[0].Line != 4 {
+		t.Errorf("an error in a loop: %+v", failed)
+	}
+	if _, failed := s.Run(8, "for i := 0; i < undefinedName; i++ { }"); failed == nil || !strings.Contains(failed.Message, "undefinedName") || failed.Frames[0].Line != 1 {
+		t.Errorf("an error in a condition: %+v", failed)
+	}
+	if _, failed := s.Run(9, "for i := 0; i < 3; i++ { }\ni"); failed == nil {
+		t.Error("the variable of a loop is known behind it")
 	}
 }

@@ -101,6 +101,18 @@ class Notebook:
         assert got.status == "error", (got.reply, got.messages)
         return got
 
+    def drain(self, msg_id, seconds):
+        """The messages for an old request that come within some seconds."""
+        got, end = [], time.time() + seconds
+        while time.time() < end:
+            try:
+                m = self.client.get_iopub_msg(timeout=max(0.01, end - time.time()))
+            except queue.Empty:
+                break
+            if m["parent_header"].get("msg_id") == msg_id:
+                got.append(m)
+        return got
+
     def control(self, kind, content=None, timeout=TIMEOUT):
         """Sends a request on the control channel and returns the reply from there."""
         msg = self.client.session.msg(kind, content or {})

@@ -29,6 +29,8 @@ class TestGo(jupyter_kernel_test.KernelTests):
         {"code": 'import "display"\nDisplay(display.HTML("<b>x</b>"))', "mime": "text/html"},
         {"code": 'import ("display"; "image")\nDisplay(display.Image(image.NewGray(image.Rect(0, 0, 2, 2))))', "mime": "image/png"},
     ]
+    code_page_something = "?fmt.Println"
+    code_clear_output = 'import "display"\ndisplay.Clear(false)'
     code_history_pattern = "6*7"
     supported_history_operations = ("tail", "range", "search")
     code_inspect_sample = "fmt.Println"
@@ -38,6 +40,17 @@ class TestGo(jupyter_kernel_test.KernelTests):
         # Samples for completion and inspection name packages.
         self.execute_helper(code='import "fmt"')
         self.flush_channels()
+
+
+class TestWelcome(jupyter_kernel_test.IopubWelcomeTests):
+    kernel_name = KERNEL
+    support_iopub_welcome = True
+
+
+def test_no_sample_is_missing():
+    """A sample left empty is a test that the suite skips."""
+    samples = [n for n in vars(jupyter_kernel_test.KernelTests) if n.startswith(("code_", "complet", "incomplete_", "invalid_", "supported_", "language_", "file_"))]
+    assert len(samples) > 12 and [n for n in samples if not getattr(TestGo, n)] == []
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from jupyter_client.kernelspec import KernelSpecManager
+
+from conftest import KERNEL
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -86,3 +89,54 @@ def test_a_toolkit_that_does_not_compile(tmp_path):
     assert (spec / "kernel.json").read_text() == before
     status, text = run("doctor")
     assert status == 1 and "now there are cuda.h of 12.4" in text, text
+
+
+def test_with_a_module_of_ones_own(tmp_path):
+    """install --with compiles any module in; a cell that imports what is missing is told so."""
+    mine = tmp_path / "mine"
+    (mine / "deep" / "internal" / "hidden").mkdir(parents=True)
+    (mine / "go.mod").write_text("module example.com/mine\n\ngo 1.21\n")
+    (mine / "mine.go").write_text(
+        "// Package mine is a test.\npackage mine\n\n// Twice doubles x.\nfunc Twice(x float64) float64 { return 2 * x }\n\n"
+        "// Kind is a name.\ntype Kind string\n\nconst Good Kind = \"good\"\n\n"
+        "// Of is for all types.\nfunc Of[T any](x T) T { return x }\n\ntype Pair struct { A, B int; K Kind }\n\nfunc (p Pair) Sum() int { return p.A + p.B }\n"
+    )
+    (mine / "deep" / "deep.go").write_text("package deep\n\nimport _ \"example.com/mine/deep/internal/hidden\"\n\nvar Here = \"deep\"\n")
+    (mine / "deep" / "internal" / "hidden" / "h.go").write_text("package hidden\n")
+    done = subprocess.run(
+        ["go", "run", "./jupyter", "install", "--cuda=no", "--prefix", tmp_path / "p", "--with", str(mine), "container/heap"],
+        cwd=ROOT, text=True, capture_output=True,
+    )
+    text = done.stdout + done.stderr
+    assert done.returncode == 0, text
+    assert "example.com/mine: skipped Of: generic function" in text
+    kernels = tmp_path / "p" / "share" / "jupyter"
+    assert json.loads((kernels / "kernels" / "gpunotes" / "kernel.json").read_text())["metadata"]["gpunotes"]["with"] == [str(mine), "container/heap"]
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\nfrom client import Notebook\n"
+        "with Notebook('gpunotes') as nb:\n"
+        "    nb.ok('import (\"example.com/mine\"; \"example.com/mine/deep\"; \"container/heap\"; \"fmt\")')\n"
+        "    assert nb.ok('mine.Twice(4)').plain == '8' and nb.ok('mine.Pair{1, 2, \"good\"}.Sum()').plain == '3'\n"
+        "    assert nb.ok('p := mine.Pair{K: \"good\"}\\np.K == \"good\" && p.K == mine.Good').plain == 'true' and nb.ok('deep.Here').plain == 'deep'\n"
+        "    assert 'Twice doubles x.' in nb.ok('?mine.Twice').reply['content']['payload'][0]['data']['text/plain']\n"
+        "    said = nb.fails('import \"example.com/other\"').error['evalue']\n"
+        "    assert 'not compiled into this kernel' in said and 'install --with example.com/other' in said, said\n"
+    )
+    env = {**os.environ, "JUPYTER_PATH": str(kernels)}
+    env.pop("GPUNOTES_KERNEL_PREFIX", None)
+    subprocess.run([sys.executable, "-c", script, str(pathlib.Path(__file__).parent)], env=env, check=True)
+    # What is not there is said before anything is built; the old kernel stays.
+    before = (kernels / "kernels" / "gpunotes" / "gophernotes").stat().st_mtime
+    done = subprocess.run(["go", "run", "./jupyter", "install", "--cuda=no", "--prefix", tmp_path / "p", "--with", str(tmp_path / "nowhere")], cwd=ROOT, text=True, capture_output=True)
+    assert done.returncode == 1 and "nowhere" in done.stderr
+    assert (kernels / "kernels" / "gpunotes" / "gophernotes").stat().st_mtime == before
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="no go command here")
+def test_the_tests_of_gophernotes():
+    """gophernotes' own tests, against our build of it."""
+    done = subprocess.run(
+        ["go", "test", "-count=1", "-timeout=300s", "-run=TestGophernotesOwnTests", "./jupyter"],
+        cwd=ROOT, text=True, capture_output=True, env={**os.environ, "GPUNOTES_GOPHERNOTES": KernelSpecManager().get_kernel_spec(KERNEL).resource_dir + "/gophernotes"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -87,8 +87,8 @@ def interrupt_by_message(nb, _):
     assert reply["header"]["msg_type"] == "interrupt_reply"
 
 
-def interrupt_by_signal(_, kernel_pid):
-    os.kill(kernel_pid, signal.SIGINT)
+def interrupt_by_signal(nb, _):
+    os.kill(nb.manager.provisioner.process.pid, signal.SIGINT)
 
 
 @pytest.mark.parametrize("how", [interrupt_by_message, interrupt_by_signal])
@@ -220,10 +220,10 @@ def test_text_keeps_its_place(nb):
 
 
 def test_output_after_the_cell(nb):
-    nb.ok('w := os.Stdout\ngo (func() { time.Sleep(300 * time.Millisecond); fmt.Println("late") })()')
-    time.sleep(0.1)
-    got = nb.ok('fmt.Fprintln(w, "same file")\ntime.Sleep(500 * time.Millisecond)')
-    assert "late\n" in got.text() and "same file\n" in got.text()
+    first = nb.send('w := os.Stdout\ngo (func() { time.Sleep(300 * time.Millisecond); fmt.Println("late") })()')
+    nb.collect(first)
+    assert [m["content"]["text"] for m in nb.drain(first, 1) if m["header"]["msg_type"] == "stream"] == ["late\n"]
+    assert nb.ok('fmt.Fprintln(w, "same file")').text() == "same file\n"
 
 
 def test_cells_behind_a_failed_one(nb):
@@ -300,7 +300,8 @@ def test_control_channel(nb):
     info = reply["content"]["language_info"]
     assert info["name"] == "go" and info["mimetype"] == "text/x-go" and info["file_extension"] == ".go"
     assert info["pygments_lexer"] == "go" and info["codemirror_mode"] == "go"
-    assert tuple(map(int, reply["content"]["protocol_version"].split("."))) >= (5, 3)
+    assert tuple(map(int, reply["content"]["protocol_version"].split("."))) >= (5, 4)
+    assert reply["content"]["banner"] and reply["content"]["implementation"] and info["version"].startswith("go1.")
     assert reply["header"]["version"] == reply["content"]["protocol_version"]
     # Also while a cell runs.
     msg = nb.send("for {}")
@@ -405,6 +406,61 @@ def test_shutdown(fresh):
     while nb.manager.is_alive() and time.time() < end:
         time.sleep(0.05)
     assert not nb.manager.is_alive()
+
+
+def resident(pid):
+    """MB in use by a process and its children."""
+    total = sum(int(line.split()[1]) for line in open(f"/proc/{pid}/status") if line.startswith("VmRSS")) / 1024
+    return total + sum(resident(int(c)) for c in open(f"/proc/{pid}/task/{pid}/children").read().split())
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
+def test_ten_thousand_cells_leave_little(fresh):
+    nb = fresh()
+    nb.ok('import ("fmt"; "math"; "gpunotes/gpukit")\nx1 := 0\ngpu := gpukit.MustOpen("cpu")\nfunc root(x float64) float64 { return math.Sqrt(x) }')
+    kinds = [
+        "x{m} := {i}", "func f{m}(a int) int {{ return a + {i} }}", "for i := 0; i < 10; i++ {{ x1 += i }}\nx1", 'fmt.Println("cell", {i})',
+        "type P{m} struct {{ X int }}\n[]P{m}{{{{{i}}}}}", "nope{i}", "[]int{{1}}[{i}+5]", "gpu.Vectorize(root, float64({i}))",
+    ]
+
+    def run(n):
+        for i in range(n):
+            nb.run(kinds[i % 8].format(i=i, m=i % 7))
+
+    run(1000)
+    before = resident(nb.manager.provisioner.process.pid)
+    run(10000)
+    assert resident(nb.manager.provisioner.process.pid) - before < 50
+
+
+def test_other_programs_highlight_go(tmp_path):
+    """What nbconvert and editors read of a notebook: its language, and how to colour it."""
+    nbclient, nbformat, nbconvert = (pytest.importorskip(m) for m in ("nbclient", "nbformat", "nbconvert"))
+    pygments = pytest.importorskip("pygments")
+    book = nbformat.v4.new_notebook()
+    book.cells = [nbformat.v4.new_code_cell('func half(x float64) float64 { return x / 2 } // the half\nhalf(3)')]
+    nbclient.NotebookClient(book, kernel_name=KERNEL, timeout=60).execute()
+    info = book.metadata["language_info"]
+    assert info["name"] == "go" and info["file_extension"] == ".go" and info["mimetype"] == "text/x-go"
+    assert info["pygments_lexer"] == "go" and info["codemirror_mode"] == "go" and info["version"].startswith("go1.")
+    from pygments.lexers import get_lexer_by_name, get_lexer_for_mimetype
+    assert get_lexer_by_name(info["pygments_lexer"]).name == "Go" == get_lexer_for_mimetype("text/x-gosrc").name
+    page, _ = nbconvert.HTMLExporter().from_notebook_node(book)
+    for token in ('<span class="kd">func</span>', '<span class="k">return</span>', '<span class="kt">float64</span>', '<span class="c1">// the half</span>'):
+        assert token in page, token
+    script, resources = nbconvert.ScriptExporter().from_notebook_node(book)
+    assert resources["output_extension"] == ".go" and "func half" in script
+
+
+def test_a_bar_leaves_one_line_in_a_converted_notebook():
+    nbclient, nbformat, nbconvert = (pytest.importorskip(m) for m in ("nbclient", "nbformat", "nbconvert"))
+    book = nbformat.v4.new_notebook()
+    book.cells = [nbformat.v4.new_code_cell('import "time"\nfor i := 0; i < 30; i++ { time.Sleep(80 * time.Millisecond) }')]
+    nbclient.NotebookClient(book, kernel_name=KERNEL, timeout=60).execute()
+    (output,) = book.cells[0].outputs
+    assert output["data"]["text/plain"].startswith("line 2: 30 in ")
+    page, _ = nbconvert.HTMLExporter().from_notebook_node(book)
+    assert "<progress" not in page and page.count("line 2: 30 in ") == 1
 
 
 def test_nbclient_runs_a_notebook():

@@ -336,3 +336,68 @@ def test_the_two_cells_typed(page, server):
     book.shot("typed-plan")
     for word in ("dist", "parallel", "lat1"):
         assert word in plan, plan
+
+
+def test_help_progress_and_stop(page, server):
+    """Shift-Tab shows documentation, a long loop a bar that moves and goes, Stop ends a call that cannot be stopped."""
+    page.goto(f"{server.url}/lab?reset&token={server.token}")
+    page.locator('.jp-LauncherCard[data-category="Notebook"]', has_text="Go (gpunotes)").click()
+    book = Notebook(page, server.folder / "Untitled.ipynb")
+
+    first = book.type_and_run(book.cells.first, 'import ("time"; "gpunotes/gpukit")\nkept := 41\ngpu := gpukit.MustOpen("cpu")\n')
+    book.wait_computed(first)
+
+    book.panel.locator(".jp-Notebook-footer").click()
+    cell = book.cells.last
+    cell.locator(".cm-content").click()
+    page.keyboard.type("gpu.Vectorize(")
+    page.keyboard.press("Shift+Tab")
+    tip = page.locator(".jp-Tooltip")
+    expect(tip).to_contain_text("func (d *Device) Vectorize(fn any, args ...any) (*Array, error)", timeout=20_000)
+    expect(tip).to_contain_text("calls fn once for every element")
+    book.shot("help-shift-tab")
+    page.keyboard.press("Escape")
+    expect(tip).to_have_count(0)
+    cell.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.press("Backspace")
+
+    loop = book.type_and_run(cell, "for i := 0; i < 60; i++ {\ntime.Sleep(100 * time.Millisecond)\n}")
+    bar = loop.locator(".jp-OutputArea-output progress")
+    expect(bar).to_have_count(1, timeout=20_000)
+    seen = float(bar.get_attribute("value"))
+    book.shot("progress-moving")
+    page.wait_for_function("([bar, seen]) => !bar.isConnected || bar.value > seen", arg=[bar.element_handle(), seen])
+    book.wait_computed(loop, 60)
+    expect(bar).to_have_count(0)
+    expect(loop.locator(".jp-OutputArea-output")).to_have_text(re.compile(r"line 1: 60 in [\d.]+ s"))
+    book.shot("progress-over")
+    assert book.errors() == []
+
+    endless = book.start("ch := make(chan int)\n<-ch")
+    expect(endless.locator(".jp-InputPrompt")).to_have_text("[*]:")
+    time.sleep(1)
+    book.stop()
+    book.wait_computed(endless, 20)
+    assert "left to itself" in book.output(endless) and "kept" not in book.output(endless)
+    book.shot("stop-left-to-itself")
+    assert book.run("kept + 1").strip().startswith("42")
+
+
+def test_a_dead_kernel_leaves_no_cell_waiting(page, server):
+    """What Go cannot catch ends the process: the cell says so, those behind it are given up, the notebook goes on."""
+    page.goto(f"{server.url}/lab?reset&token={server.token}")
+    page.locator('.jp-LauncherCard[data-category="Notebook"]', has_text="Go (gpunotes)").click()
+    book = Notebook(page, server.folder / "Untitled.ipynb")
+    first = book.type_and_run(book.cells.first, 'import ("os"; "time")\np, _ := os.FindProcess(os.Getpid())\n')
+    book.wait_computed(first)
+    deadly = book.start("time.Sleep(2 * time.Second)\np.Kill()\nfor {}")
+    behind = book.start("1 + 1")
+    expect(deadly.locator(".jp-OutputArea-output").first).to_contain_text("KernelDied", timeout=30_000)
+    book.wait_idle()
+    book.shot("kernel-died")
+    for cell in (deadly, behind):
+        expect(cell.locator(".jp-InputPrompt")).not_to_have_text("[*]:", timeout=20_000)
+    assert "no cell was run again" in book.output(deadly)
+    assert book.run("40 + 2").strip().startswith("42")
+    assert "undefined" in book.run("p")

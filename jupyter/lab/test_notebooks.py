@@ -162,6 +162,13 @@ def test_measured_is_not_compared():
     assert fault.startswith("cell 2, ")
 
 
+def test_progress_bars_do_not_count():
+    bar = nbformat.v4.new_output("display_data", {"text/plain": "line 1: 9 in 3 s"}, metadata={"gpunotes": {"shown": "progress"}})
+    want, got = notebook(code("1", result("1"))), notebook(code("1", bar, result("1")))
+    assert notebooks.compare_notebooks(want, got) == [] == notebooks.compare_notebooks(got, want)
+    assert [o.output_type for o in notebooks.normalise(got).cells[0].outputs] == ["execute_result"]
+
+
 def test_normalise():
     nb = notebook(code("1", stream("a"), stream("b"), result("1", count=9), execution_count=9), new_markdown_cell("#"))
     nb.cells[0].metadata = nbformat.from_dict({"tags": ["measured"], "execution": {"iopub.execute_input": "12:00"}})
