@@ -6,7 +6,8 @@
 NAME is the beginning of a file name in notebooks/ ("05"); without one, all are taken.
 
 Rules: a cell tagged `measured` shows times of this machine: it must run, its outputs are not compared, and an update keeps
-the committed ones unless the cell changed (--refresh-measured: writes them too). A cell tagged `raises-exception` may fail,
+the committed ones unless the cell changed (--refresh-measured: writes them too). So it is with one tagged `machine`, which
+shows code for the CPU of this machine. A cell tagged `raises-exception` may fail,
 no other may. Text is compared exactly, execution counts not at all, pictures by their pixels with a small tolerance.
 Executed notebooks and pictures are left under artefacts/notebooks/.
 """
@@ -215,11 +216,15 @@ def cell_name(nb, index: int) -> str:
     return f"cell {index + 1}, In [{count}]"
 
 
+def of_this_machine(cell) -> bool:
+    return bool({"measured", "machine"} & set(tags(cell)))
+
+
 def compare_notebooks(want, got, keep: Path | None = None) -> list[str]:
     """What differs in the outputs of two notebooks with the same cells."""
     faults = []
     for i, (a, b) in enumerate(zip(want.cells, got.cells)):
-        if a.cell_type != "code" or "measured" in tags(a):
+        if a.cell_type != "code" or of_this_machine(a):
             continue
         was, now = ([o for o in cell.get("outputs", []) if not is_progress(o)] for cell in (a, b))
         for fault in compare_outputs(was, now, keep, f"cell{i + 1:02d}-"):
@@ -263,7 +268,7 @@ def keep_committed(old, new, refresh_measured: bool = False):
         past = before.get((cell.get("id"), cell.source)) if cell.cell_type == "code" else None
         if past is None or not past.outputs:
             continue
-        if "measured" in tags(cell):
+        if of_this_machine(cell):
             same = not refresh_measured
         else:
             same = not compare_outputs(past.outputs, cell.outputs)
