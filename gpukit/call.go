@@ -439,8 +439,9 @@ func (c *call) take(d *Device, i int, x any, written bool) (bound, error) {
 	p := c.fn.source.Params[i]
 	b := bound{name: p.Name, written: written, indexed: p.Kind == frontend.Array, mem: p.Mem}
 	if p.Kind == frontend.Parts {
-		if !b.parts(p.Leaves, reflect.ValueOf(x)) {
-			return b, c.refuseArg(i+1, p.Name, "pass a value of the parameter's type", "a %T is not what the function declares", x)
+		v := reflect.ValueOf(x)
+		if !v.IsValid() || !madeOf(v.Type(), p.Form) || !b.parts(p.Leaves, v) {
+			return b, c.refuseArg(i+1, p.Name, "pass a value of that type", "its type is %T, and the function declares %s", x, p.Form.Text)
 		}
 		return b, nil
 	}
@@ -547,6 +548,26 @@ func (b *bound) take(p frontend.Capture, v reflect.Value) bool {
 		return true
 	}
 	return fill(v, p.Dims)
+}
+
+// madeOf reports whether a type is made like a struct or a fixed array of the kernel
+// language: as many elements, fields of the same names. What an interpreter calls a
+// field may have something in front of the name.
+func madeOf(t reflect.Type, f *frontend.Form) bool {
+	switch {
+	case f.Elem != nil:
+		return t.Kind() == reflect.Array && t.Len() == f.Len && madeOf(t.Elem(), f.Elem)
+	case f.Scalar != ir.Invalid:
+		return dtypeOfKind(t.Kind()).ir() == f.Scalar
+	case t.Kind() != reflect.Struct || t.NumField() != len(f.Fields):
+		return false
+	}
+	for i, g := range f.Fields {
+		if !strings.HasSuffix(t.Field(i).Name, f.Names[i]) || !madeOf(t.Field(i).Type, g) {
+			return false
+		}
+	}
+	return true
 }
 
 // parts takes the scalars of v that leaves say.

@@ -9,6 +9,8 @@ import (
 	"gpunotes/gpukit/internal/ir/irtest"
 )
 
+func init() { Loud = true }
+
 // machines are the engines with machine code of this machine. Without any the tests
 // prove nothing, and say so.
 func machines(tb testing.TB) []Engine {

@@ -108,6 +108,17 @@ type Param struct {
 	Written bool
 	// Of Parts: each is one parameter.
 	Leaves []Leaf
+	Form   *Form
+}
+
+// Form is what a struct or a fixed array is made of.
+type Form struct {
+	Text   string  // its type, as Go writes it
+	Scalar ir.Type // if it is one
+	Names  []string
+	Fields []*Form // of a struct
+	Elem   *Form   // of an array
+	Len    int
 }
 
 // Leaf is a scalar of a struct or of a fixed array.

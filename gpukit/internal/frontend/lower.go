@@ -149,7 +149,7 @@ func (l *lowerer) param(p *types.Var) ([]ir.Value, Param) {
 		return slices.Repeat([]ir.Value{none}, y.n), out
 	}
 	var vs []ir.Value
-	out.Leaves = leaves(p.Type(), y)
+	out.Leaves, out.Form = leaves(p.Type(), y), formOf(p.Type(), y)
 	for _, leaf := range out.Leaves {
 		vs = append(vs, f.AddParam(name+leafName(p.Type(), leaf.Path), leaf.Type))
 	}
@@ -193,6 +193,22 @@ func leaves(t types.Type, y *layout) []Leaf {
 	}
 	visit(t, y, starts, nil)
 	return out
+}
+
+func formOf(t types.Type, y *layout) *Form {
+	f := &Form{Text: types.TypeString(t, func(*types.Package) string { return "" })}
+	switch u := t.Underlying().(type) {
+	case *types.Array:
+		f.Elem, f.Len = formOf(u.Elem(), y.elem), y.len
+	case *types.Struct:
+		for i, field := range y.fields {
+			f.Names = append(f.Names, u.Field(i).Name())
+			f.Fields = append(f.Fields, formOf(u.Field(i).Type(), field))
+		}
+	default:
+		f.Scalar = y.scalarType()
+	}
+	return f
 }
 
 // leafName writes a path as Go does.

@@ -371,14 +371,20 @@ func (l *lowerer) isParted(in *ir.Instr) bool {
 	return l.parted[in]
 }
 
+// usesOf counts the uses of a value of the function that is being lowered, which may be
+// a subroutine.
+func (l *lowerer) usesOf(x ir.Value) int32 {
+	l.isParted(nil)
+	return l.uses[x]
+}
+
 // postponed reports whether an instruction is a comparison that the branch behind it
 // does itself.
 func (l *lowerer) postponed(in, next *ir.Instr) bool {
 	if next.Op != ir.OpIf || in.Op < ir.OpEq || in.Op > ir.OpGe || next.Args[0] != in.Results[0] || l.an.varyingIf(next) {
 		return false
 	}
-	l.isParted(next)
-	return l.uses[in.Results[0]] == 1 && !l.f.Types[in.Args[0]].IsFloat() && l.an.shape(in.Results[0]) == shapeUniform &&
+	return l.usesOf(in.Results[0]) == 1 && !l.f.Types[in.Args[0]].IsFloat() && l.an.shape(in.Results[0]) == shapeUniform &&
 		l.uniform(in.Args[0]) && l.uniform(in.Args[1]) && l.f.Types[in.Args[0]] != ir.Bool
 }
 
@@ -563,7 +569,7 @@ func (l *lowerer) varyingIf(in *ir.Instr, c *construct) {
 // under a mask, and reports whether it could.
 func (l *lowerer) underMask(x ir.Value, cond, m []vreg) bool {
 	n := len(l.insts)
-	if l.isa != AVX512 || l.uses[x] != 1 || n < len(cond) {
+	if l.isa != AVX512 || l.usesOf(x) != 1 || n < len(cond) {
 		return false
 	}
 	last := l.insts[n-len(cond):]

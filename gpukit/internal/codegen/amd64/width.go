@@ -29,10 +29,17 @@ func (l *lowerer) chooseLanes() {
 	for _, t := range l.f.Results {
 		note(t, true)
 	}
+	locals := func(f *ir.Func) {
+		for _, m := range f.Mems {
+			note(m.Elem, m.Space == ir.Local) // whatever is stored there, there is one for each lane
+		}
+	}
+	locals(l.f)
 	eachCallee(l.f, map[*ir.Func]bool{}, func(g *ir.Func) {
 		for _, t := range g.Types {
 			note(t, true)
 		}
+		locals(g)
 	})
 	l.maskLanes = l.regBytes / 4
 	if wide || !narrow {
