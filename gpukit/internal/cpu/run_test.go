@@ -451,9 +451,12 @@ func TestProductsAreRounded(t *testing.T) {
 	}
 }
 
-// TestSharedWork checks what is computed how often.
+// TestSharedWork checks what the portable engine computes how often.
 func TestSharedWork(t *testing.T) {
-	p := compile(t, distance())
+	p, err := Compile(distance(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	mesh := Launch{Shape: []int{100, 1000}, In: []Operand{{Type: ir.F64, Gen: steps{}, Strides: []int{1, 0}}, {Type: ir.F64, Gen: steps{}, Strides: []int{0, 1}}, scalarF64(30), scalarF64(101), scalarF64(1)},
 		Out: []Operand{{Type: ir.F64, Data: make([]float64, 100_000), Strides: []int{1000, 1}}}}
 	for name, c := range map[string]struct {
