@@ -392,7 +392,9 @@ func f(k int, a, c []float64, s q, b [][]int8, d []uint16) { put(c, b); a[simt.G
 		{Name: "k", Type: ir.I64},
 		{Name: "a", Kind: Array, First: 1, Type: ir.F64, Rank: 1, Mem: 0, Written: true},
 		{Name: "c", Kind: Array, First: 4, Type: ir.F64, Rank: 1, Mem: 1, Written: true},
-		{Name: "s", Kind: Parts, First: 7, Leaves: []Leaf{{[]int{0, 0}, ir.I32}, {[]int{0, 1}, ir.I32}, {[]int{1}, ir.F64}}},
+		{Name: "s", Kind: Parts, First: 7, Leaves: []Leaf{{[]int{0, 0}, ir.I32}, {[]int{0, 1}, ir.I32}, {[]int{1}, ir.F64}},
+			Form: &Form{Text: "q", Names: []string{"n", "x"}, Fields: []*Form{
+				{Text: "[2]int32", Len: 2, Elem: &Form{Text: "int32", Scalar: ir.I32}}, {Text: "float64", Scalar: ir.F64}}}},
 		{Name: "b", Kind: Array, First: 10, Type: ir.I8, Rank: 2, Mem: 2, Read: true},
 		{Name: "d", Kind: Array, First: 15, Type: ir.U16, Rank: 1, Mem: 3, Read: true, Written: true},
 	}
