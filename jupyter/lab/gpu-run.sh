@@ -30,7 +30,7 @@ test)
 	cd "$here/.src/gpukit" || exit 1
 	export GPUNOTES_SOURCES="$here/.src" GPUNOTES_NATIVE="$here/native" FUZZ="$GPU_FUZZ" SEED=1
 	if [ -n "${RECORD:-}" ]; then # where Go is, without a card
-		GPUNOTES_NATIVE_RECORD=1 ENGINES=cpu exec "$here/gpukit.test" -test.timeout=20m -test.run='^Test(Library|Operators|RandomFunctions|Numbers)$'
+		GPUNOTES_NATIVE_RECORD=1 ENGINES=portable exec "$here/gpukit.test" -test.timeout=20m -test.run='^Test(Library|Operators|RandomFunctions|Numbers)$'
 	fi
 	card
 	ENGINES=$device GPUNOTES_CARD=$device exec "$here/gpukit.test" -test.v -test.timeout=60m -test.run="$suite" "$@"
