@@ -346,20 +346,6 @@ func (s *stage) table(d *Device, t *tableKernel) stage {
 	return stage{kernel: t.kernel, launch: l, name: s.name + " (" + s.along(t.axes) + ")", made: l.out}
 }
 
-// sizes writes what of the sizes of the arguments decides whether there are tables.
-func (c *call) sizes(b *strings.Builder) {
-	for _, list := range [][]bound{c.args, c.outs} {
-		for i := range list {
-			if a := list[i].array; a != nil && a.Size() >= hoistFrom {
-				for _, n := range a.shape {
-					b.WriteByte(byte(bits.Len(uint(n))))
-				}
-				b.WriteByte(' ')
-			}
-		}
-	}
-}
-
 // PlanTable is an expression that is computed once for many workers.
 type PlanTable struct {
 	Pos   string // where it stands, e.g. "cell 3:4:7"

@@ -228,14 +228,7 @@ func exprAt(head string) ast.Expr {
 		}
 		i--
 	}
-	if i >= len(list) {
-		return nil
-	}
-	e, err := parser.ParseExpr(head[list[i].start:list[len(list)-1].end])
-	if err != nil {
-		return nil
-	}
-	return e
+	return expression(head, list[i:])
 }
 
 // literalType returns how to parse the type of the composite literal around the
@@ -288,6 +281,18 @@ func literalType(list []lexeme, from int) func(head string) ast.Expr {
 	return nil
 }
 
+// expression parses what lexemes of a text make; nil if that is no expression.
+func expression(head string, list []lexeme) ast.Expr {
+	if len(list) == 0 {
+		return nil
+	}
+	e, err := parser.ParseExpr(head[list[0].start:list[len(list)-1].end])
+	if err != nil {
+		return nil
+	}
+	return e
+}
+
 // typeAt parses the type that ends a text: []pkg.T of x := []pkg.T.
 func typeAt(head string) ast.Expr {
 	list := lexemes(head)
@@ -301,14 +306,7 @@ func typeAt(head string) ast.Expr {
 		}
 		i--
 	}
-	if i >= len(list) {
-		return nil
-	}
-	e, err := parser.ParseExpr(head[list[i].start:list[len(list)-1].end])
-	if err != nil {
-		return nil
-	}
-	return e
+	return expression(head, list[i:])
 }
 
 func fieldNames(t xreflect.Type) map[string]bool {

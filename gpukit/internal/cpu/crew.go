@@ -95,26 +95,12 @@ func (p *Program) runMachine(l *Launch) error {
 		r.prog, r.plain = p, true
 	}
 	r.launch = *l
-	err, good := r.safelyNative()
-	if !good {
-		return err
+	err, good := r.safely(r.executeNative)
+	if good {
+		r.forget()
+		p.crews.Put(r)
 	}
-	r.launch, r.worst = Launch{}, failure{}
-	for i := range r.in {
-		r.in[i].gen = nil
-	}
-	p.crews.Put(r)
 	return err
-}
-
-func (r *crew) safelyNative() (err error, good bool) {
-	defer func() {
-		if e := recover(); e != nil {
-			err, good = wrongly(e), false
-		}
-	}()
-	err = r.executeNative()
-	return err, r.err == nil
 }
 
 func (r *crew) executeNative() error {

@@ -94,27 +94,31 @@ func (p *Program) Run(l Launch) error {
 		r = &run{}
 	}
 	r.prog, r.launch = p, l
-	err, good := r.safely()
-	if !good {
-		return err
+	err, good := r.safely(r.execute)
+	if good {
+		r.forget()
+		p.runs.Put(r)
 	}
+	return err
+}
+
+// forget lets go of what a launch gave.
+func (r *run) forget() {
 	r.launch, r.plan, r.worst = Launch{}, nil, failure{}
 	for i := range r.in {
 		r.in[i].gen = nil
 	}
-	p.runs.Put(r)
-	return err
 }
 
 // safely turns a panic of a generator, or our own, into an error; then r and its
 // machines are not used again.
-func (r *run) safely() (err error, good bool) {
+func (r *run) safely(execute func() error) (err error, good bool) {
 	defer func() {
 		if e := recover(); e != nil {
 			err, good = wrongly(e), false
 		}
 	}()
-	err = r.execute()
+	err = execute()
 	return err, r.err == nil
 }
 

@@ -247,28 +247,14 @@ func (l *lowerer) lowerSubroutine(s *subroutine) {
 // an offset in the state on, and returns the offset behind.
 func (e *emitter) callCode(off int32) int32 {
 	for _, c := range e.l.calls.callers {
-		end := off
-		registers := func(load bool) {
-			end = off
-			for k, kind := range classKinds {
-				r := storeRow(kind)
-				if load {
-					r = loadRow(kind)
-				}
-				for _, reg := range e.alloc.used[k] {
-					e.op(r, operands{reg: reg, rm: inMemory(at(rsi, end))})
-					end += e.l.size(kind)
-				}
-			}
-		}
 		back := inMemory(at(rsi, int32(c.back)))
 		e.put(emitted{what: place, label: c.save})
 		e.op(movStore, operands{reg: rcx, rm: back})
-		registers(false)
+		end := e.registers(false, off)
 		e.op(lea, operands{reg: rcx, rm: inMemory(memory{relative: true, label: c.restore})})
 		e.op(jmpReg, operands{rm: register(rdx)})
 		e.put(emitted{what: place, label: c.restore})
-		registers(true)
+		e.registers(true, off)
 		e.op(movLoad, operands{reg: rcx, rm: back})
 		e.op(jmpReg, operands{rm: register(rcx)})
 		off = (end + 63) &^ 63

@@ -630,23 +630,26 @@ func (e *emitter) fusedMemory(in *inst, rows *[3]*row) {
 	}
 }
 
+// registers saves all registers that are in use in the state, or loads them, from an offset on,
+// and returns the offset behind.
+func (e *emitter) registers(load bool, off int32) int32 {
+	for c, k := range classKinds {
+		r := storeRow(k)
+		if load {
+			r = loadRow(k)
+		}
+		for _, reg := range e.alloc.used[c] {
+			e.op(r, operands{reg: reg, rm: inMemory(at(rsi, off))})
+			off += e.l.size(k)
+		}
+	}
+	return off
+}
+
 // leaving emits the code that saves all registers and returns, and the code that
 // restores them and goes on. RCX has where to, RDX the Exit.
 func (e *emitter) leaving() {
 	e.pos = 0
-	registers := func(load bool) {
-		off := e.regBase
-		for c, k := range classKinds {
-			r := storeRow(k)
-			if load {
-				r = loadRow(k)
-			}
-			for _, reg := range e.alloc.used[c] {
-				e.op(r, operands{reg: reg, rm: inMemory(at(rsi, off))})
-				off += e.l.size(k)
-			}
-		}
-	}
 	e.put(emitted{what: place, label: e.l.save})
 	e.op(movLoad, operands{reg: rax, rm: inMemory(at(rsi, stateBlock))})
 	e.op(movStore, operands{reg: rcx, rm: inMemory(at(rax, BlockResume))})
@@ -663,11 +666,11 @@ func (e *emitter) leaving() {
 		e.op(movLoad, operands{reg: rdx, rm: e.rm(movLoad, &source{v: e.l.fr.row})})
 		e.op(movStore, operands{reg: rdx, rm: inMemory(at(rax, BlockRow))})
 	}
-	registers(false)
+	e.registers(false, e.regBase)
 	e.op(vzeroupper, operands{})
 	e.op(ret, operands{})
 	e.put(emitted{what: place, label: e.l.restore})
-	registers(true)
+	e.registers(true, e.regBase)
 	e.op(jmpReg, operands{rm: register(rcx)})
 }
 

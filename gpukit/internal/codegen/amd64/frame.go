@@ -575,6 +575,14 @@ func (l *lowerer) perPart(t ir.Type) int {
 	return min(l.lanes, l.regBytes/laneSize(t))
 }
 
+// tailFor has the lanes of the last group, in parts of type t if there is one at work.
+func (l *lowerer) tailFor(t ir.Type, partly bool) []vreg {
+	if partly && t != ir.Bool {
+		return l.maskFor(l.fr.tail, t)
+	}
+	return l.fr.tail
+}
+
 // loads loads the parameters of contiguous elements of a full group, or of the
 // last one, of which partly is true.
 func (l *lowerer) loads(partly bool) {
@@ -588,10 +596,7 @@ func (l *lowerer) loads(partly bool) {
 			continue
 		}
 		per := l.perPart(s.t)
-		ms := l.fr.tail
-		if partly && s.t != ir.Bool {
-			ms = l.maskFor(l.fr.tail, s.t)
-		}
+		ms := l.tailFor(s.t, partly)
 		for p, dst := range s.parts {
 			from := l.unitAt(s, p, per)
 			switch {
@@ -810,10 +815,7 @@ func (l *lowerer) storeUnit(s *stream, partly bool) {
 		return
 	}
 	per := l.perPart(s.t)
-	ms := l.fr.tail
-	if partly && s.t != ir.Bool {
-		ms = l.maskFor(l.fr.tail, s.t)
-	}
+	ms := l.tailFor(s.t, partly)
 	for p, src := range s.parts {
 		to := l.unitAt(s, p, per)
 		var m vreg
@@ -977,27 +979,7 @@ func (l *lowerer) storeLanes(ms []vreg, off int) {
 		}
 		return
 	}
-	l.store(movStore, l.laneBits(ms), inState(off))
-}
-
-// laneBits has one bit per lane of AVX2 masks.
-func (l *lowerer) laneBits(ms []vreg) vreg {
-	row := vmovmskps
-	if l.maskLanes == 4 {
-		row = vmovmskpd
-	}
-	all := l.newGPR()
-	for p, m := range ms {
-		if p == 0 {
-			l.op2(row, all, fromReg(m))
-			continue
-		}
-		b := l.newGPR()
-		l.op2(row, b, fromReg(m))
-		l.add(inst{row: shl64, reg: b, v: b, imm: int32(p * l.maskLanes)})
-		l.op3(or64, all, all, fromReg(b))
-	}
-	return all
+	l.store(movStore, l.bitsOf(ms), inState(off))
 }
 
 // loadLanes is the opposite of storeLanes.

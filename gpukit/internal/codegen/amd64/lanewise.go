@@ -55,15 +55,17 @@ func (l *lowerer) laneStore(t ir.Type) *row {
 
 // bitsOf has one bit per lane of mask parts, from bit 0 on.
 func (l *lowerer) bitsOf(ms []vreg) vreg {
-	if l.isa == AVX2 {
-		return l.laneBits(ms)
+	r := kmovbTo
+	switch {
+	case l.isa == AVX2 && l.maskLanes == 4:
+		r = vmovmskpd
+	case l.isa == AVX2:
+		r = vmovmskps
+	case l.maskLanes == 16:
+		r = kmovwTo
 	}
 	all := l.newGPR()
 	for p, m := range ms {
-		r := kmovbTo
-		if l.maskLanes == 16 {
-			r = kmovwTo
-		}
 		if p == 0 {
 			l.op2(r, all, fromReg(m))
 			continue

@@ -615,15 +615,10 @@ func (l *lowerer) firstLane(x vreg, t ir.Type) vreg {
 	return r
 }
 
-// jumpIfEmpty and jumpIfAny look for lanes in masks.
+// jumpIfEmpty jumps if masks have no lanes.
 func (l *lowerer) jumpIfEmpty(ms []vreg, to label) {
 	l.test(ms)
 	l.jump(ifEqual, to)
-}
-
-func (l *lowerer) jumpIfAny(ms []vreg, to label) {
-	l.test(ms)
-	l.jump(ifNotEqual, to)
 }
 
 // test sets the zero flag if masks have no lanes.
@@ -695,9 +690,8 @@ func (l *lowerer) words(w ...uint64) memory {
 	return memory{relative: true, constant: l.a.constant(b)}
 }
 
-// splat is a constant in every 64-bit lane as an operand, splat32 in every 32-bit lane.
-func (l *lowerer) splat(bits uint64) source   { return fromReg(l.constant(bits, 8)) }
-func (l *lowerer) splat32(bits uint32) source { return fromReg(l.constant(uint64(bits), 4)) }
+// splat is a constant in every 64-bit lane as an operand.
+func (l *lowerer) splat(bits uint64) source { return fromReg(l.constant(bits, 8)) }
 
 func (l *lowerer) splatF(x float64) source { return l.splat(math.Float64bits(x)) }
 

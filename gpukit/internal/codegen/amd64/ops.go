@@ -66,14 +66,6 @@ func (l *lowerer) splatF32(x float64) source {
 	return l.splatOf(ir.F32, uint64(math.Float32bits(float32(x))))
 }
 
-// floatOf is a constant of a float type.
-func (l *lowerer) floatOf(t ir.Type, x float64) source {
-	if t == ir.F32 {
-		return l.splatF32(x)
-	}
-	return l.splatF(x)
-}
-
 // clear is dst = 0.
 func (l *lowerer) clear(dst vreg) { l.copy(dst, l.load(0)) }
 
