@@ -153,6 +153,33 @@ func TestPrintStopped(t *testing.T) {
 	})
 }
 
+func printsAlways(out []float64) {
+	for i := 0; out[0] == 0; i++ {
+		println(i)
+	}
+}
+
+// TestEndlessPrinting: a loop that does little but print is stopped, too.
+func TestEndlessPrinting(t *testing.T) {
+	for _, e := range cpu.Engines() {
+		d := openCores(e, 1)
+		time.AfterFunc(200*time.Millisecond, func() { d.Close() })
+		var err error
+		done := make(chan string, 1)
+		go func() {
+			done <- stdout(t, func() { err = d.Launch(printsAlways, Blocks(1), Threads(2), Zeros(3)) })
+		}()
+		select {
+		case text := <-done:
+			if err == nil || !strings.HasPrefix(text, "0\n") {
+				t.Errorf("%v: %.40q, %v", e, text, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%v does not stop", e)
+		}
+	}
+}
+
 // TestPrintTraced: a trace shows the launch, and not what gpukit copies to get at
 // the lines.
 func TestPrintTraced(t *testing.T) {

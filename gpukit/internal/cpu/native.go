@@ -139,10 +139,11 @@ func (c *nativeCall) begin(count int, dims []int) {
 	c.block[amd64.BlockResume/8] = 0
 }
 
-// exit runs the code until it is done or stops for a reason that is not a callout.
+// exit runs the code until it is done or stops for a reason that is not a callout. What
+// is left of the budget goes on after a callout, or a loop of callouts would never pause.
 func (n *Native) exit(c *nativeCall, budget uint64, l *lineBuffer) amd64.Exit {
+	c.block[amd64.BlockBudget/8] = budget
 	for {
-		c.block[amd64.BlockBudget/8] = budget
 		if n.enter != nil {
 			n.enter(&c.block)
 		} else {
