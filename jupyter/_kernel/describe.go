@@ -23,6 +23,9 @@ var docs = apidoc.Open(reference)
 
 // describe says what the name at the cursor stands for, as text and as HTML.
 func (k *kernel) describe(code string, cursor int) (data map[string]string, found bool) {
+	if text := specialUse(lineAt(code, cursor)); text != "" {
+		return map[string]string{MIMETypeText: text, MIMETypeHTML: "<pre>" + html.EscapeString(text) + "</pre>"}, true
+	}
 	d, found := k.session.Describe(code, cursor)
 	if !found {
 		return nil, false
@@ -33,7 +36,7 @@ func (k *kernel) describe(code string, cursor int) (data map[string]string, foun
 	}
 	text := d.Text
 	if d.Source != "" {
-		text += "\n\n" + d.Source
+		text = strings.TrimPrefix(text+"\n\n"+d.Source, "\n\n")
 	}
 	page := "<pre>" + html.EscapeString(text) + "</pre>"
 	if d.Name != "" {
@@ -57,6 +60,44 @@ func (k *kernel) describe(code string, cursor int) (data map[string]string, foun
 		page += entry.HTML()
 	}
 	return map[string]string{MIMETypeText: text, MIMETypeHTML: page}, true
+}
+
+// lineAt returns the line of a cell in which the cursor is, which counts characters.
+func lineAt(code string, cursor int) string {
+	text := []rune(code)
+	cursor = min(max(cursor, 0), len(text))
+	head, tail := string(text[:cursor]), string(text[cursor:])
+	line, _, _ := strings.Cut(tail, "\n")
+	return head[strings.LastIndexByte(head, '\n')+1:] + line
+}
+
+// specialUse returns the line of help about a special line.
+func specialUse(line string) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+	switch {
+	case strings.HasPrefix(word, "$"):
+		word = "$command"
+	case !strings.HasPrefix(word, "%"):
+		return ""
+	}
+	for _, use := range strings.Split(specialHelp, "\n") {
+		if name, _, _ := strings.Cut(use, " "); name == word {
+			return use
+		}
+	}
+	return ""
+}
+
+// texts are what a function takes one of, for completion.
+func texts(path, function string) []string {
+	if path != "gpunotes/gpukit" || function != "Open" && function != "MustOpen" {
+		return nil
+	}
+	names := []string{"auto"}
+	for _, d := range gpukit.Devices() {
+		names = append(names, d.Name)
+	}
+	return names
 }
 
 // maxLooked is the size of an array whose elements a question looks at.

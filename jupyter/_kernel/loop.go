@@ -37,6 +37,8 @@ type kernel struct {
 	stringer xreflect.Type       // fmt.Stringer, as the interpreter knows it
 	pages    []map[string]string // answers to the questions of the running cell
 
+	executing atomic.Bool // a cell runs
+
 	polled   atomic.Bool  // gpukit has asked whether to stop: it is at work
 	told     atomic.Int64 // when it last heard that it is to stop
 	work     work         // how far gpukit is
@@ -79,7 +81,7 @@ func newKernel() *kernel {
 	)
 	k.notebook = host.NewNotebook(func(name string) (reflect.Value, bool) { return k.session.Lookup(name) })
 	host.Attach(host.Host{Source: k.notebook, Interrupted: k.interrupted, Progress: k.work.report, Update: k.update})
-	k.session.Watch, k.session.Picture, k.session.Busy = k.watch, k.picture, k.busy
+	k.session.Watch, k.session.Picture, k.session.Busy, k.session.Texts = k.watch, k.picture, k.busy, texts
 	k.bindPrints()
 	k.bindReads()
 	k.initDisplay()
@@ -166,6 +168,16 @@ func serve(connectionFile string, supervised bool) error {
 				logger.Println("shell channel:", m.err)
 				continue
 			}
+			if questions[m.Msg.Header.MsgType] && k.executing.Load() {
+				k.handle(m, shellHandlers)
+				k.mu.Lock()
+				cell := k.current
+				k.mu.Unlock()
+				if cell != nil && k.executing.Load() { // front ends show the last status that came
+					k.status(*cell, kernelBusy)
+				}
+				continue
+			}
 			m.id = k.journal.got(m.raw)
 			k.mu.Lock()
 			k.pending = append(k.pending, m)
@@ -188,12 +200,17 @@ func serve(connectionFile string, supervised bool) error {
 			}
 			if m.Msg.Header.MsgType == "execute_request" {
 				k.journal.write(note{Kind: "begun", ID: m.id, Count: k.count + 1})
+				k.executing.Store(true)
 			}
 			k.handle(m, shellHandlers)
+			k.executing.Store(false)
 			k.journal.write(note{Kind: "done", ID: m.id})
 		}
 	}
 }
+
+// questions are answered while a cell runs, too: they change nothing.
+var questions = map[string]bool{"complete_request": true, "inspect_request": true, "is_complete_request": true, "kernel_info_request": true, "comm_info_request": true}
 
 // next takes the oldest shell request.
 func (k *kernel) next() (message, bool) {

@@ -278,7 +278,9 @@ func Complete(code string) (status, indent string) {
 	}
 	last := code[strings.LastIndexByte(code, '\n')+1:]
 	indent = last[:len(last)-len(strings.TrimLeft(last, " \t"))]
-	if t := strings.TrimSpace(last); !open && t != "" && strings.ContainsRune("{([", rune(t[len(t)-1])) {
+	t := strings.TrimSpace(last)
+	label := strings.HasSuffix(t, ":") && (strings.HasPrefix(t, "case ") || strings.HasPrefix(t, "default"))
+	if !open && t != "" && (label || strings.ContainsRune("{([", rune(t[len(t)-1]))) {
 		indent += "\t"
 	}
 	return "incomplete", indent

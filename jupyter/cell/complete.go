@@ -1,10 +1,13 @@
 package cell
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -28,14 +31,12 @@ func byteOffset(code string, cursor int) int {
 
 var specialWords = []string{"%%bench", "%%time", "%cd", "%devices", "%errcheck", ExpectError, "%help"}
 
-var keywords = []string{
-	"break", "case", "chan", "const", "continue", "default", "defer", "else", "fallthrough", "for", "func", "go", "goto", "if", "import",
-	"interface", "map", "package", "range", "return", "select", "struct", "switch", "type", "var",
-}
-
 // Completions returns the names that may stand at the cursor, and the part of
-// the code that they replace. Cursors count characters.
+// the code that they replace. Cursors count characters. It may be called while a
+// cell runs.
 func (s *Session) Completions(code string, cursor int) (names []string, start, end int) {
+	s.compiling.Lock()
+	defer s.compiling.Unlock()
 	off := byteOffset(code, cursor)
 	end = utf8.RuneCountInString(code[:off])
 	start = end
@@ -56,7 +57,20 @@ func (s *Session) completions(code string, off int) (names map[string]bool, from
 	head := code[:off]
 	line := head[strings.LastIndexByte(head, '\n')+1:]
 	if strings.HasPrefix(line, "%") {
-		return starting(specialWords, line), off - len(line)
+		word, path, second := strings.Cut(line, " ")
+		switch {
+		case !second:
+			return starting(specialWords, line), off - len(line)
+		case word == "%cd":
+			return files(path, true), off - len(path)
+		case word == "%errcheck":
+			return starting([]string{"off", "on"}, path), off - len(path)
+		}
+		return nil, off
+	}
+	if strings.HasPrefix(line, "$") {
+		path := line[strings.LastIndexAny(line, " \t$=;|&<>(")+1:]
+		return files(path, false), off - len(path)
 	}
 	if strings.HasPrefix(line, "?") && !strings.ContainsAny(line, " .") {
 		names, from := s.completions(line[1:], len(line)-1)
@@ -82,6 +96,20 @@ func (s *Session) completions(code string, off int) (names map[string]bool, from
 			if inImport(list) {
 				at := last.start + 1
 				return starting(slices.Collect(maps.Keys(imports.Packages)), head[at:]), at
+			}
+			at := last.start + 1
+			if s.Texts != nil && n > 2 && list[n-2].tok == token.LPAREN {
+				if path := dotted(exprAt(head[:list[n-2].start])); len(path) == 2 {
+					t := &typing{s: s}
+					t.names, t.packages = locals(code[:last.start])
+					owner, _ := t.packageOf(&ast.Ident{Name: path[0]})
+					if texts := s.Texts(owner, path[1]); texts != nil {
+						return starting(texts, head[at:]), at
+					}
+				}
+			}
+			if last.tok == token.STRING && last.text[0] == '"' {
+				return files(head[at:], false), at
 			}
 			return nil, off
 		}
@@ -114,7 +142,7 @@ func (s *Session) completions(code string, off int) (names map[string]bool, from
 		return names, from
 	}
 	var all []string
-	all = append(all, keywords...)
+	all = slices.AppendSeq(all, maps.Keys(keywordUse))
 	all = slices.AppendSeq(all, maps.Keys(vars))
 	all = slices.AppendSeq(all, maps.Keys(packages))
 	for c := s.ir.Comp; c != nil; c = c.Outer {
@@ -128,6 +156,35 @@ func (s *Session) completions(code string, off int) (names map[string]bool, from
 	}
 	maps.Copy(names, starting(all, word))
 	return names, from
+}
+
+// files returns what begins with a path; of a directory that is not named yet nothing,
+// as a text need not be a path.
+func files(path string, onlyDirectories bool) map[string]bool {
+	names := map[string]bool{}
+	if path == "" && !onlyDirectories {
+		return names
+	}
+	dir, base := filepath.Split(path)
+	entries, err := os.ReadDir(cmp.Or(dir, "."))
+	if err != nil {
+		return names
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if !strings.HasPrefix(name, base) || base == "" && name[0] == '.' {
+			continue
+		}
+		if at, err := os.Stat(filepath.Join(dir, name)); err == nil && at.IsDir() {
+			name += "/"
+		} else if onlyDirectories {
+			continue
+		}
+		if names[dir+name] = true; len(names) == 1000 {
+			break
+		}
+	}
+	return names
 }
 
 // starting keeps the names that begin with a word, and that cells can write.

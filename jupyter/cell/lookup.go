@@ -11,13 +11,18 @@ import (
 // variable, or a function. For a function it is the very closure that cells
 // pass to compiled code. It may be called from any goroutine.
 func (s *Session) Lookup(name string) (v reflect.Value, ok bool) {
+	s.compiling.RLock()
+	defer s.compiling.RUnlock()
+	return s.lookup(name)
+}
+
+// lookup is Lookup for who has locked compiling.
+func (s *Session) lookup(name string) (v reflect.Value, ok bool) {
 	defer func() {
 		if recover() != nil {
 			v, ok = reflect.Value{}, false
 		}
 	}()
-	s.compiling.RLock()
-	defer s.compiling.RUnlock()
 	sym := s.ir.Comp.TryResolve(name)
 	if sym == nil {
 		return reflect.Value{}, false

@@ -25,7 +25,7 @@ import (
 
 // A Session is an interpreter with the state of one notebook. Run and the
 // other methods that evaluate or look into the interpreter belong to one
-// goroutine; Interrupt, Interrupted and Lookup may be called from any.
+// goroutine; Interrupt, Interrupted, Lookup, Describe and Completions may be called from any.
 type Session struct {
 	ir     *fast.Interp
 	env    *fast.Env
@@ -52,6 +52,9 @@ type Session struct {
 	worker       atomic.Pointer[worker]
 	hired        *fast.Run // the last that self was told of
 	compilingNow atomic.Bool
+	// Texts returns what the first argument of a function of a package may be, if that is
+	// one of a few texts, for completion. It may be nil.
+	Texts func(path, function string) []string
 	// Busy reports whether a compiled call is at work that will notice Interrupted
 	// by itself. It may be nil.
 	Busy func() bool
@@ -184,7 +187,9 @@ func (s *Session) run(cell int, code string) (res Result, failed *Error) {
 	if failed != nil {
 		return Result{}, failed
 	}
+	s.compiling.Lock()
 	s.cells = append(s.cells, src)
+	s.compiling.Unlock()
 	s.again = nil
 	chunks := src.chunks(nodes)
 	for i, c := range chunks {
@@ -258,7 +263,9 @@ func (s *Session) parse(cell int, code string) (src *source, nodes []ast.Node, f
 			if f.Recv != nil && len(f.Recv.List) == 1 {
 				name = receiver(f.Recv.List[0].Type) + "." + name
 			}
+			s.compiling.Lock()
 			s.funcs = append(s.funcs, function{f.Pos(), endOf(f), cell, name})
+			s.compiling.Unlock()
 		}
 	}
 	return src, nodes, nil

@@ -355,8 +355,6 @@ func (t *typing) typeExpr(e ast.Expr) (x xreflect.Type) {
 		}
 		return nil
 	}
-	t.s.compiling.Lock()
-	defer t.s.compiling.Unlock()
 	return c.Type(e)
 }
 
