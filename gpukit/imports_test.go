@@ -56,13 +56,15 @@ var policy = map[string][]string{
 
 	"plots": {"gpukit", "gpukit/trace"},
 
-	"jupyter":              {"jupyter/..."},
-	"jupyter/_kernel":      {"gpukit", "gpukit/host", "plots", "jupyter/..."},
-	"jupyter/apidoc":       {},
-	"jupyter/cell":         {"gpukit", "gpukit/host", "plots"},
-	"jupyter/stream":       {},
-	"jupyter/bindings":     {"gpukit", "gpukit/simt", "gpukit/trace", "plots"},
-	"jupyter/bindings/gen": {},
+	"jupyter":                   {"jupyter/..."},
+	"jupyter/_gomacro/fast":     {},
+	"jupyter/_gomacro/xreflect": {},
+	"jupyter/_kernel":           {"gpukit", "gpukit/host", "plots", "jupyter/..."},
+	"jupyter/apidoc":            {},
+	"jupyter/cell":              {"gpukit", "gpukit/host", "plots"},
+	"jupyter/stream":            {},
+	"jupyter/bindings":          {"gpukit", "gpukit/simt", "gpukit/trace", "plots"},
+	"jupyter/bindings/gen":      {},
 }
 
 // outside says which packages from elsewhere only some of ours may import.

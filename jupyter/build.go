@@ -29,40 +29,6 @@ const (
 	zeromq      = "github.com/go-zeromq/zmq4"
 )
 
-// patches correct modules in the copies that the kernel is built from.
-var patches = map[string][]patch{gomacro: {
-	{
-		// A constant of a compiled type such as trace.Kind became a reflect.Value, which no string equals:
-		// record.Kind == "launch" was false, and no cell said so.
-		file: "base/untyped/lit.go",
-		old:  "ret = v.Convert(t.ReflectType())",
-		new:  "ret = v.Convert(t.ReflectType()).Interface()",
-	},
-	{
-		// _, _ = a, b called a setter that the blank name does not have.
-		file: "fast/assignment.go",
-		old:  "if ln == 2 && rn == 2 && assign[0].placekey == nil && assign[1].placekey == nil {",
-		new: "if ln == 2 && rn == 2 && assign[0].placekey == nil && assign[1].placekey == nil &&\n" +
-			"\t\t(assign[0].setvar != nil || assign[0].setplace != nil) && (assign[1].setvar != nil || assign[1].setplace != nil) {",
-	},
-}, zeromq: {
-	{
-		// Jupyter's protocol 5.4 welcomes whoever subscribes.
-		file: "pub.go",
-		old:  "type pubQReader struct {",
-		new:  "var Subscribed func(topic string)\n\ntype pubQReader struct {",
-	},
-	{
-		file: "pub.go",
-		old:  "\t\t\t\tr.subscribe(msg)\n",
-		new: "\t\t\t\tr.subscribe(msg)\n" +
-			"\t\t\t\tif Subscribed != nil && msg.Frames[0][0] == 1 {\n\t\t\t\t\tSubscribed(string(msg.Frames[0][1:]))\n\t\t\t\t}\n",
-	},
-}}
-
-// patch replaces the only place of a file that reads old.
-type patch struct{ file, old, new string }
-
 // goTool runs the go command in the module, untouched by the caller's own
 // workspace and flags.
 func goTool(dir string, args ...string) ([]byte, error) { return goToolWith(nil, dir, args...) }
@@ -158,6 +124,9 @@ func prepare(work string, with []string, step func(what string, do func() error)
 			if err := correct(p.copies[path], found[path].Dir, list); err != nil {
 				return err
 			}
+			if err := addFiles(p.copies[path], filepath.Join(p.root, "jupyter", "_"+filepath.Base(path))); err != nil {
+				return err
+			}
 		}
 		return writeModfile(p.modfile, p.root, p.copies)
 	})
@@ -219,7 +188,7 @@ func buildKernel(binary string, cuda cudaBuild, with []string, progress io.Write
 	}
 	m.Go = runtime.Version()
 	err = step("compiling (minutes the first time)", func() (err error) {
-		args := []string{"build", "-buildvcs=false", "-trimpath", "-modfile=" + p.modfile, "-ldflags=-s -w -X main.build=" + m.Build, "-o", binary}
+		args := []string{"build", "-buildvcs=false", "-trimpath", "-modfile=" + p.modfile, "-ldflags=-s -w -X main.build=" + m.Build + " -X main.revision=" + revision(p.root), "-o", binary}
 		if p.overlay != "" {
 			args = append(args, "-overlay="+p.overlay)
 		}
@@ -234,6 +203,25 @@ func buildKernel(binary string, cuda cudaBuild, with []string, progress io.Write
 		return err
 	})
 	return m, err
+}
+
+// revision is the commit of the source, with a + if it was changed since; "" where
+// git does not know it.
+func revision(root string) string {
+	git := func(args ...string) (string, error) {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = root
+		out, err := cmd.Output()
+		return strings.TrimSpace(string(out)), err
+	}
+	commit, err := git("rev-parse", "--short=12", "HEAD")
+	if err != nil {
+		return ""
+	}
+	if changed, err := git("status", "--porcelain", "--untracked-files=no", "--", "go.mod", "go.sum", "gpukit", "plots", "jupyter"); err != nil || changed != "" {
+		commit += "+"
+	}
+	return commit
 }
 
 func workFolder() (string, error) {
@@ -364,6 +352,28 @@ func correct(folder, from string, patches []patch) error {
 		}
 	}
 	return nil
+}
+
+// addFiles puts our files of a folder, if there is one, into the packages of the same
+// names in the copy of a module.
+func addFiles(folder, ours string) error {
+	if !exists(ours) {
+		return nil
+	}
+	return filepath.WalkDir(ours, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		rel, err := filepath.Rel(ours, path)
+		if err != nil {
+			return err
+		}
+		dst := filepath.Join(folder, rel)
+		if exists(dst) {
+			return fmt.Errorf("%s would replace a file of the module: give it another name", path)
+		}
+		return copyFile(dst, path)
+	})
 }
 
 // copyFile copies contents only: files in the module cache are read-only.

@@ -11,10 +11,11 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Series is a row of values with a name, for Bars.
+// Series is a row of values with a name, for Bars, Line and Scatter.
 type Series struct {
 	Name   string
 	Values []float64
+	X      []float64 // where the values lie, for Line and Scatter; nil for the x of the call
 }
 
 // Bars draws a group of bars for each label, one bar for each series: values
@@ -34,6 +35,9 @@ func Bars(labels []string, series ...Series) *Figure {
 		return f.fail("no series is given: add a plots.Series with a name and %d values", len(labels))
 	}
 	for _, s := range series {
+		if s.X != nil {
+			return f.fail("series %q has an X: bars stand at labels; Line and Scatter draw values against x", s.Name)
+		}
 		if len(s.Values) != len(labels) {
 			return f.fail("series %q has %d values for %d labels", s.Name, len(s.Values), len(labels))
 		}
@@ -47,7 +51,7 @@ func Bars(labels []string, series ...Series) *Figure {
 			}
 			b.least, b.greatest = math.Min(b.least, v), math.Max(b.greatest, v)
 		}
-		b.series = append(b.series, Series{s.Name, append([]float64{}, s.Values...)})
+		b.series = append(b.series, Series{Name: s.Name, Values: append([]float64{}, s.Values...)})
 	}
 	if b.least > b.greatest {
 		return f.fail("no value is a number")
@@ -60,25 +64,52 @@ func Bars(labels []string, series ...Series) *Figure {
 	return f
 }
 
-// Log makes the value axis of Bars logarithmic. All values have to be positive.
+// Log makes the axis of values logarithmic: y of Bars, Line and Scatter. All values
+// have to be positive, 1e-300 or more.
 func (f *Figure) Log() *Figure {
 	f = f.ok("Log")
 	if f.err != nil {
 		return f
 	}
-	b, ok := f.content.(*bars)
-	if !ok {
-		return f.fail("Log: only plots.Bars has an axis to change")
-	}
-	for _, s := range b.series {
-		for i, v := range s.Values {
-			if v <= 0 {
-				return f.fail("Log: series %q: the value for %q is %g, which has no logarithm", s.Name, b.labels[i], v)
+	switch c := f.content.(type) {
+	case *bars:
+		for _, s := range c.series {
+			for i, v := range s.Values {
+				if v < least {
+					return f.fail("Log: series %q: the value for %q is %g, %s", s.Name, c.labels[i], v, noLog)
+				}
 			}
 		}
+		c.log = true
+		c.scale()
+	case *xy:
+		if err := c.logarithmic("y"); err != nil {
+			return f.fail("Log: %w", err)
+		}
+		c.logY = true
+		c.scale()
+	default:
+		return f.fail("Log: only Bars, Line and Scatter have an axis to change")
 	}
-	b.log = true
-	b.scale()
+	return f
+}
+
+// LogX makes the axis of x of Line and Scatter logarithmic. Every x has to be
+// positive, 1e-300 or more.
+func (f *Figure) LogX() *Figure {
+	f = f.ok("LogX")
+	if f.err != nil {
+		return f
+	}
+	c, ok := f.content.(*xy)
+	if !ok {
+		return f.fail("LogX: only Line and Scatter have an axis to change")
+	}
+	if err := c.logarithmic("x"); err != nil {
+		return f.fail("LogX: %w", err)
+	}
+	c.logX = true
+	c.scale()
 	return f
 }
 
@@ -106,17 +137,30 @@ func (b *bars) scale() {
 	}
 }
 
-func (b *bars) prepare(*Figure) {
-	// Labels that are wider than their group stand aslant.
-	sty := &b.f.plot.X.Tick.Label
-	wide := vg.Length(0)
-	for _, s := range b.labels {
-		wide = max(wide, sans(tickSize).Width(s))
-	}
+func (b *bars) prepare(f *Figure) {
+	// Labels that are wider than their group are broken at spaces; if that does not
+	// do, they stand aslant.
+	sty := &f.plot.X.Tick.Label
+	plain := sans(tickSize)
 	sty.Rotation, sty.XAlign, sty.YAlign = 0, draw.XCenter, draw.YTop
-	if group := (b.f.w - 90) / vg.Length(len(b.labels)); wide > group-4 {
-		sty.Rotation, sty.XAlign, sty.YAlign = math.Pi/4, draw.XRight, draw.YCenter
+	group := (f.w-90-b.key(f).width(f.h))/vg.Length(len(b.labels)) - 4
+	names := make(named, len(b.labels))
+	fits := true
+	for i, s := range b.labels {
+		s = printable(plain, s)
+		for _, w := range strings.Fields(s) {
+			fits = fits && plain.Width(w) <= group
+		}
+		names[i] = wrap(plain, s, group)
+		fits = fits && strings.Count(names[i], "\n") < 3
 	}
+	if !fits {
+		sty.Rotation, sty.XAlign, sty.YAlign = math.Pi/4, draw.XRight, draw.YTop
+		for i, s := range b.labels {
+			names[i] = wrap(plain, printable(plain, s), min(f.w, f.h)*0.45)
+		}
+	}
+	f.plot.X.Tick.Marker = names
 }
 
 func (b *bars) line() bool { return true }
@@ -131,11 +175,11 @@ func (b *bars) notes() []string {
 	return []string{fmt.Sprintf("%d values are missing", b.missing)}
 }
 
-func (b *bars) key(*Figure) key {
+func (b *bars) key(f *Figure) key {
 	if len(b.series) == 1 && b.series[0].Name == "" {
 		return noKey{}
 	}
-	l := &legend{}
+	l := &legend{most: f.w / 3}
 	for k, s := range b.series {
 		l.names = append(l.names, s.Name)
 		l.colors = append(l.colors, distinctColor(k))
@@ -156,11 +200,7 @@ func (b *bars) Plot(c draw.Canvas, p *plot.Plot) {
 	if b.log {
 		base = trY(p.Y.Min)
 	}
-	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-		if t.Label != "" {
-			c.StrokeLine2(draw.LineStyle{Color: faint, Width: 0.5}, c.Min.X, trY(t.Value), c.Max.X, trY(t.Value))
-		}
-	}
+	gridLines(c, p, false)
 	const group = 0.8 // of the place of a label
 	each := group / float64(len(b.series))
 	sty := sans(noteSize)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gpunotes/gpukit"
+	"gpunotes/gpukit/simt"
 	"gpunotes/gpukit/trace"
 	"gpunotes/plots"
 )
@@ -133,5 +134,73 @@ func ExampleRoofline() {
 	fmt.Println(f.Save(filepath.Join(os.TempDir(), "roofline.png")))
 	// Output:
 	// What limits a kernel in float64. Roofline. Quadro K2000: 3.05e10 operations and 6.4e10 bytes a second, equal at 0.477 operations per byte. A100: 9.75e12 operations and 1.56e12 bytes a second, equal at 6.27 operations per byte. product: 0.0417 operations per byte, 2.67e9 a second. product: 0.0417 operations per byte, 6.48e10 a second. distance: 4.38 operations per byte, 3.05e10 a second. distance: 4.38 operations per byte, 6.8e12 a second.
+	// <nil>
+}
+
+func sinc(x float64) float64 { return math.Sin(x) / x }
+
+func taylor(x float64) float64 { return 1 - x*x/6 + x*x*x*x/120 }
+
+// A function and the first terms of its series, computed on a device. At 0 the
+// function is 0/0, which leaves a gap.
+func ExampleLine() {
+	cpu := gpukit.MustOpen("cpu")
+	x := gpukit.Linspace(-4, 4, 401)
+	exact := gpukit.Must(cpu.Vectorize(sinc, x))
+	near := gpukit.Must(cpu.Vectorize(taylor, x))
+
+	f := plots.Line(x,
+		plots.Series{Name: "sin x / x", Values: exact.Float64s()},
+		plots.Series{Name: "1 - x^2/6 + x^4/120", Values: near.Float64s()}).
+		Title("A function and its Taylor polynomial").
+		Labels("x", "f(x)")
+	fmt.Println(f.Alt())
+	fmt.Println(f.Save(filepath.Join(os.TempDir(), "line.png")))
+	fmt.Println(f.Save(filepath.Join(os.TempDir(), "line.svg")))
+	// Output:
+	// A function and its Taylor polynomial. Line of f(x) against x. sin x / x: 401 points, x from -4 to 4, least at (-4, -0.189201), greatest at (-0.02, 0.999933); 1 missing. 1 - x^2/6 + x^4/120: 401 points, x from -4 to 4, least at (-3.16, 0.166668), greatest at (0, 1).
+	// <nil>
+	// <nil>
+}
+
+// Points in the unit square, told apart by whether they lie in the quarter circle:
+// four times the share of those that do is near pi.
+func ExampleScatter() {
+	in, out := plots.Series{Name: "in the circle"}, plots.Series{Name: "outside"}
+	for i := uint64(0); i < 500; i++ {
+		x, y := simt.UniformFloat64(2026, 2*i), simt.UniformFloat64(2026, 2*i+1)
+		to := &out
+		if math.Hypot(x, y) < 1 {
+			to = &in
+		}
+		to.X, to.Values = append(to.X, x), append(to.Values, y)
+	}
+
+	f := plots.Scatter(nil, in, out).
+		Title(fmt.Sprintf("pi is about %.2f", 4*float64(len(in.X))/500)).
+		Labels("x", "y").Size(5.6, 4)
+	fmt.Println(f.Alt())
+	fmt.Println(f.Save(filepath.Join(os.TempDir(), "scatter.png")))
+	// Output:
+	// pi is about 3.27. Points of y against x. in the circle: 409 points, x from 0.00302261 to 0.990503, least at (0.164653, 0.00438442), greatest at (0.0136146, 0.99765). outside: 91 points, x from 0.273801 to 0.998786, least at (0.990281, 0.167753), greatest at (0.472512, 0.99311).
+	// <nil>
+}
+
+// Both axes logarithmic: a call costs a constant and something for each element, so
+// there is a size from which a card wins.
+func ExampleFigure_LogX() {
+	n := []float64{1e2, 1e3, 1e4, 1e5, 1e6, 1e7}
+	card := plots.Series{Name: "card"}
+	cores := plots.Series{Name: "two cores"}
+	for _, n := range n {
+		card.Values = append(card.Values, 20+n*1e-3)  // us
+		cores.Values = append(cores.Values, 2+n*5e-3) // us
+	}
+
+	f := plots.Line(n, card, cores).LogX().Log().Labels("elements", "time / us").Title("A card pays from some thousands on")
+	fmt.Println(f.Alt())
+	fmt.Println(f.Save(filepath.Join(os.TempDir(), "loglog.png")))
+	// Output:
+	// A card pays from some thousands on. Line of time / us against elements, both axes logarithmic. card: (100, 20.1), (1000, 21), (10000, 30), (100000, 120), (1e6, 1020), (1e7, 10020). two cores: (100, 2.5), (1000, 7), (10000, 52), (100000, 502), (1e6, 5002), (1e7, 50002).
 	// <nil>
 }

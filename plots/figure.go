@@ -2,8 +2,11 @@ package plots
 
 import (
 	"bytes"
+	"encoding/base64"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"html"
 	"image/color"
 	"image/jpeg"
@@ -67,8 +70,8 @@ const (
 	textSize    = vg.Length(10)
 	tickSize    = vg.Length(9)
 	noteSize    = vg.Length(8)
-	cssDPI      = 96 // pixels per inch of a notebook page
-	maxPNG      = 1 << 20
+	cssDPI      = 96        // pixels per inch of a notebook page
+	maxPNG      = 640 << 10 // Render sends it twice; servers drop what exceeds some MB
 	defaultWide = 6.4
 	defaultHigh = 4.8
 	minInch     = 1.5
@@ -109,7 +112,7 @@ func newFigure(name string) *Figure {
 // ok returns f, or for a nil f a figure that says so.
 func (f *Figure) ok(method string) *Figure {
 	if f == nil {
-		return &Figure{name: method, err: fmt.Errorf("plots: %s of a nil *Figure; make one with plots.Heatmap or plots.Contour", method)}
+		return &Figure{name: method, err: fmt.Errorf("plots: %s of a nil *Figure; make one with plots.Line, plots.Heatmap or the like", method)}
 	}
 	return f
 }
@@ -240,14 +243,25 @@ func (f *Figure) draw(c draw.Canvas) {
 	p := *f.plot
 	p.BackgroundColor = color.White
 	p.Title.Text = wrap(p.Title.TextStyle, printable(p.Title.TextStyle, p.Title.Text), main.Size().X)
+	labels := [2]string{printable(p.X.Label.TextStyle, p.X.Label.Text), printable(p.Y.Label.TextStyle, p.Y.Label.Text)}
+	for i, l := range labels { // for a first guess of the area, one line each
+		if l != "" {
+			[]*plot.Axis{&p.X, &p.Y}[i].Label.Text = "x"
+		}
+	}
 	area := p.DataCanvas(main)
-	p.X.Label.Text = wrap(p.X.Label.TextStyle, printable(p.X.Label.TextStyle, p.X.Label.Text), area.Size().X)
-	p.Y.Label.Text = wrap(p.Y.Label.TextStyle, printable(p.Y.Label.TextStyle, p.Y.Label.Text), area.Size().Y)
-	fitTicks(&p.X, area.Size().X, 9, func(s string) vg.Length { return p.X.Tick.Label.Width(s) + 16 })
-	fitTicks(&p.Y, area.Size().Y, 8, func(s string) vg.Length { return p.Y.Tick.Label.Height(s) * 2 })
-	area = p.DataCanvas(main)
-	if area.Size().X < 20 || area.Size().Y < 20 {
-		panic(fmt.Sprintf("a figure of %.3g x %.3g inches leaves no room for the plot beside its labels; enlarge it with Size", f.w/vg.Inch, f.h/vg.Inch))
+	for _, wrapX := range []bool{true, false, true} { // the lines of one label take from the length of the other
+		if wrapX {
+			p.X.Label.Text = wrap(p.X.Label.TextStyle, labels[0], area.Size().X)
+		} else {
+			p.Y.Label.Text = wrap(p.Y.Label.TextStyle, labels[1], area.Size().Y)
+		}
+		fitTicks(&p.X, area.Size().X, 9, func(s string) vg.Length { return p.X.Tick.Label.Width(s) + 16 })
+		fitTicks(&p.Y, area.Size().Y, 8, func(s string) vg.Length { return p.Y.Tick.Label.Height(s) * 2 })
+		area = p.DataCanvas(main)
+		if area.Size().X < 20 || area.Size().Y < 20 {
+			panic(fmt.Sprintf("a figure of %.3g x %.3g inches leaves no room for the plot beside its labels; enlarge it with Size", f.w/vg.Inch, f.h/vg.Inch))
+		}
 	}
 	p.Draw(main)
 	if key.width(c.Size().Y) > 0 {
@@ -291,45 +305,71 @@ func printable(sty text.Style, s string) string {
 // fitTicks lowers the number of ticks of a until their labels, of which size
 // tells the length along the axis, fit into length.
 func fitTicks(a *plot.Axis, length vg.Length, most int, size func(string) vg.Length) {
-	if _, ours := a.Tick.Marker.(*niceTicks); !ours {
-		return
-	}
-	for n := most; ; n-- {
-		a.Tick.Marker = &niceTicks{n}
+	fits := func() bool {
 		var sum vg.Length
 		for _, t := range a.Tick.Marker.Ticks(a.Min, a.Max) {
-			sum += size(t.Label)
+			if t.Label != "" {
+				sum += size(t.Label)
+			}
 		}
-		if n == 1 || sum <= length {
-			return
+		return sum <= length
+	}
+	switch t := a.Tick.Marker.(type) {
+	case *niceTicks:
+		for n := most; ; n-- {
+			a.Tick.Marker = &niceTicks{n}
+			if n == 1 || fits() {
+				return
+			}
+		}
+	case decades:
+		for ; !fits() && t.every < 600; t.every++ {
+			a.Tick.Marker = decades{t.every + 1}
 		}
 	}
 }
 
-// wrap breaks s at spaces into lines not longer than width, where it can.
+// wrap breaks s into lines not longer than width: at spaces, and within words that
+// are longer themselves.
 func wrap(sty text.Style, s string, width vg.Length) string {
 	if s == "" || sty.Width(s) <= width {
 		return s
 	}
 	var lines []string
 	for _, line := range strings.Split(s, "\n") {
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			lines = append(lines, "")
-			continue
-		}
-		at := words[0]
-		for _, w := range words[1:] {
-			if sty.Width(at+" "+w) > width {
-				lines = append(lines, at)
-				at = w
-			} else {
+		at := ""
+		for _, w := range strings.Fields(line) {
+			if at != "" && sty.Width(at+" "+w) <= width {
 				at += " " + w
+				continue
+			}
+			if at != "" {
+				lines = append(lines, at)
+			}
+			for at = w; sty.Width(at) > width; {
+				n := fitting(sty, at, width)
+				if n == len(at) {
+					break
+				}
+				lines, at = append(lines, at[:n]), at[n:]
 			}
 		}
 		lines = append(lines, at)
 	}
 	return strings.Join(lines, "\n")
+}
+
+// fitting is the number of bytes of a word that fit into width, at least one letter.
+func fitting(sty text.Style, word string, width vg.Length) int {
+	n := 0
+	for i, r := range word {
+		end := i + len(string(r))
+		if n > 0 && sty.Width(word[:end]) > width {
+			break
+		}
+		n = end
+	}
+	return n
 }
 
 // encode draws the figure in one of the formats. A panic of gonum, say of a
@@ -357,7 +397,7 @@ func (f *Figure) encode(format string) (data []byte, err error) {
 		}
 		title := "<title>" + html.EscapeString(f.Alt()) + "</title>\n"
 		head, tail, _ := bytes.Cut(b.Bytes(), []byte(">\n<g "))
-		head = bytes.Replace(head, []byte("<svg "), []byte(`<svg role="img" `), 1)
+		head = bytes.Replace(head, []byte("<svg "), []byte(`<svg role="img" stroke-linejoin="round" `), 1)
 		// vgsvg calls its pictures JPEG and lets viewers keep their aspect
 		// ratio.
 		tail = bytes.ReplaceAll(tail, []byte("<image x="), []byte(`<image preserveAspectRatio="none" x=`))
@@ -387,8 +427,21 @@ func (f *Figure) image(format string, dpi int) ([]byte, error) {
 		err = jpeg.Encode(&b, c.Image(), &jpeg.Options{Quality: 95})
 	} else {
 		err = png.Encode(&b, c.Image())
+		if err == nil {
+			return described(b.Bytes(), f.Alt()), nil
+		}
 	}
 	return b.Bytes(), err
+}
+
+// described puts a text into a PNG, under the keyword that the PNG specification (3rd
+// edition, 11.3.3) has for it, after the header, which takes the first 33 bytes.
+func described(data []byte, text string) []byte {
+	chunk := append([]byte("iTXtDescription\x00\x00\x00\x00\x00"), text...)
+	b := binary.BigEndian.AppendUint32(slices.Clone(data[:33]), uint32(len(chunk)-4))
+	b = append(b, chunk...)
+	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(chunk))
+	return append(b, data[33:]...)
 }
 
 // formats of Save by extension.
@@ -434,9 +487,11 @@ func (f *Figure) Alt() string {
 // String returns Alt.
 func (f *Figure) String() string { return f.Alt() }
 
-// Render returns what a notebook shows: a heat map as PNG, with two pixels for
-// each of the page's unless that takes more than 1 MiB; contour lines as SVG;
-// and the text of Alt. Of a figure with an error, the error.
+// Render returns what a notebook shows: a heat map, and a scatter plot of very many
+// points, as PNG, with two pixels for each of the page's unless that takes more than
+// 640 KiB; anything else as SVG; the same as an HTML image with Alt as its
+// alternative text, which notebooks prefer; and the text of Alt. Of a figure with an
+// error, the error.
 func (f *Figure) Render() Data {
 	f = f.ok("Render")
 	var d Data
@@ -459,26 +514,32 @@ func (f *Figure) Render() Data {
 }
 
 func (f *Figure) render(d Data) error {
+	mime := "image/png"
+	var data []byte
+	var err error
 	if f.content.line() {
-		svg, err := f.encode("svg")
-		if err == nil {
-			d.Data["image/svg+xml"] = string(svg)
+		mime = "image/svg+xml"
+		if data, err = f.encode("svg"); err == nil {
+			d.Data[mime] = string(data)
 		}
-		return err
-	}
-	data, err := f.encode("png")
-	if err == nil && len(data) > maxPNG {
-		data, err = f.image("png", cssDPI)
+	} else {
+		if data, err = f.encode("png"); err == nil && len(data) > maxPNG {
+			data, err = f.image("png", cssDPI)
+		}
+		d.Data[mime] = data
 	}
 	if err != nil {
 		return err
 	}
-	d.Data["image/png"] = data
-	d.Metadata["image/png"] = map[string]interface{}{
-		"width":  int(math.Round(float64(f.w / vg.Inch * cssDPI))),
-		"height": int(math.Round(float64(f.h / vg.Inch * cssDPI))),
-		"alt":    f.Alt(), // nbconvert reads it
+	wide, high := int(math.Round(float64(f.w/vg.Inch*cssDPI))), int(math.Round(float64(f.h/vg.Inch*cssDPI)))
+	alt := f.Alt()
+	if mime == "image/png" {
+		d.Metadata[mime] = map[string]interface{}{"width": wide, "height": high, "alt": alt} // nbconvert reads alt
 	}
+	// JupyterLab leaves out alt of an image, and SVG of a notebook that it does not
+	// trust; an image in HTML it shows with both.
+	d.Data["text/html"] = fmt.Sprintf(`<img alt="%s" width="%d" height="%d" src="data:%s;base64,%s">`,
+		html.EscapeString(alt), wide, high, mime, base64.StdEncoding.EncodeToString(data))
 	return nil
 }
 

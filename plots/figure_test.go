@@ -626,3 +626,21 @@ func TestTicks(t *testing.T) {
 		}
 	}
 }
+
+// Words without spaces are broken too, and no letter is lost.
+func TestWrapWords(t *testing.T) {
+	sty := sans(10)
+	for _, s := range []string{strings.Repeat("W", 100), "short " + strings.Repeat("äöü", 40) + " end", strings.Repeat("a ", 50)} {
+		for _, width := range []vg.Length{1, 30, 100} {
+			w := wrap(sty, s, width)
+			if all := strings.NewReplacer(" ", "", "\n", ""); all.Replace(w) != all.Replace(s) {
+				t.Errorf("%g: %q becomes %q", width, s, w)
+			}
+			for _, l := range strings.Split(w, "\n") {
+				if sty.Width(l) > width && len([]rune(l)) > 1 {
+					t.Errorf("%g: %q is too long", width, l)
+				}
+			}
+		}
+	}
+}

@@ -46,9 +46,13 @@ func TestGolden(t *testing.T) {
 	ExampleBars()
 	ExampleTimeline()
 	ExampleRoofline()
+	ExampleLine()
+	ExampleScatter()
+	ExampleFigure_LogX()
 	os.Stdout = stdout
 	null.Close()
-	for _, name := range []string{"heatmap.png", "cells.png", "contour.png", "contour.svg", "bars.png", "bars.svg", "timeline.png", "roofline.png"} {
+	for _, name := range []string{"heatmap.png", "cells.png", "contour.png", "contour.svg", "bars.png", "bars.svg", "timeline.png", "roofline.png",
+		"line.png", "line.svg", "scatter.png", "loglog.png"} {
 		t.Run(name, func(t *testing.T) {
 			got, err := os.ReadFile(filepath.Join(os.TempDir(), name))
 			if err != nil {

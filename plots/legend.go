@@ -1,9 +1,11 @@
 package plots
 
 import (
+	"fmt"
 	"image/color"
 	"math"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
@@ -20,15 +22,41 @@ var distinct = []color.NRGBA{
 
 func distinctColor(k int) color.NRGBA { return distinct[k%len(distinct)] }
 
-// legend lists names with their colours, from the top down.
+// legend lists names with their colours, from the top down: boxes, or the marks of
+// series.
 type legend struct {
 	names  []string
 	colors []color.NRGBA
+	shapes []shape       // of the marks; nil for boxes, or for lines
+	dashes [][]vg.Length // of the lines; nil for unbroken ones
+	joined bool          // by a line
+	most   vg.Length     // that it may take of the width; longer names are wrapped
 }
 
 var faint = color.Gray{0xdd} // of lines behind the data
 
 const swatch = vg.Length(9)
+
+// sample is the width of what stands before a name.
+func (k *legend) sample() vg.Length {
+	switch {
+	case k.dashes != nil:
+		return 2 * keyLine
+	case k.joined:
+		return keyLine
+	}
+	return swatch
+}
+
+// wrapped returns the names as they are drawn.
+func (k *legend) wrapped() []string {
+	sty := sans(tickSize)
+	out := make([]string, len(k.names))
+	for i, s := range k.names {
+		out[i] = wrap(sty, printable(sty, s), k.most-k.sample()-2*barGap)
+	}
+	return out
+}
 
 func (k *legend) width(vg.Length) vg.Length {
 	if len(k.names) == 0 {
@@ -36,20 +64,57 @@ func (k *legend) width(vg.Length) vg.Length {
 	}
 	sty := sans(tickSize)
 	w := vg.Length(0)
-	for _, s := range k.names {
-		w = max(w, sty.Width(printable(sty, s)))
+	for _, s := range k.wrapped() {
+		w = max(w, sty.Width(s))
 	}
-	return w + swatch + 2*barGap
+	return max(w+k.sample()+2*barGap, sty.Width(andMore(len(k.names))))
 }
+
+func andMore(n int) string { return fmt.Sprintf("and %d more", n) }
 
 func (k *legend) draw(c draw.Canvas, left vg.Length, area vg.Rectangle) {
 	sty := sans(tickSize)
-	sty.YAlign = draw.YCenter
-	y := area.Max.Y - keyRow/2
-	for i, s := range k.names {
-		box(c, vg.Rectangle{Min: vg.Point{X: left, Y: y - swatch/2}, Max: vg.Point{X: left + swatch, Y: y + swatch/2}}, k.colors[i])
-		c.FillText(sty, vg.Point{X: left + swatch + 2*barGap, Y: y + sty.FontExtents().Descent/2}, printable(sty, s))
-		y -= keyRow
+	sty.YAlign = draw.YTop
+	line := sty.Height("x\nx") - sty.Height("x")
+	down := (keyRow-line)/2 - sty.FontExtents().Descent/2
+	y := area.Max.Y // top of the row
+	names := k.wrapped()
+	for i, s := range names {
+		high := keyRow + line*vg.Length(strings.Count(s, "\n"))
+		if rest := len(names) - i; y-high < c.Min.Y+keyRow && rest > 1 || y-high < c.Min.Y-1 {
+			c.FillText(sty, vg.Point{X: left, Y: y - down}, andMore(rest))
+			return
+		}
+		middle := y - keyRow/2
+		switch {
+		case k.dashes != nil:
+			c.StrokeLine2(draw.LineStyle{Color: k.colors[i], Width: roofWidth, Dashes: k.dashes[i]}, left, middle, left+k.sample(), middle)
+		case k.shapes == nil:
+			box(c, vg.Rectangle{Min: vg.Point{X: left, Y: middle - swatch/2}, Max: vg.Point{X: left + swatch, Y: middle + swatch/2}}, k.colors[i])
+		default:
+			if k.joined {
+				c.StrokeLine2(draw.LineStyle{Color: k.colors[i], Width: seriesWidth}, left, middle, left+keyLine, middle)
+			}
+			marks(c, k.shapes[i], k.colors[i], markSize, []vg.Point{{X: left + k.sample()/2, Y: middle}})
+		}
+		c.FillText(sty, vg.Point{X: left + k.sample() + 2*barGap, Y: y - down}, s)
+		y -= high
+	}
+}
+
+// gridLines draws faint lines at the labelled ticks of y, and of x if wanted.
+func gridLines(c draw.Canvas, p *plot.Plot, x bool) {
+	trX, trY := p.Transforms(&c)
+	sty := draw.LineStyle{Color: faint, Width: 0.5}
+	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
+		if x && t.Label != "" {
+			c.StrokeLine2(sty, trX(t.Value), c.Min.Y, trX(t.Value), c.Max.Y)
+		}
+	}
+	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
+		if t.Label != "" {
+			c.StrokeLine2(sty, c.Min.X, trY(t.Value), c.Max.X, trY(t.Value))
+		}
 	}
 }
 

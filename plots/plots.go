@@ -1,6 +1,6 @@
-// Package plots draws figures on gonum.org/v1/plot: heat maps and contour lines of
-// gpukit arrays over a rectangular grid, bars side by side, what a trace recorded
-// against time, and what limits kernels on a machine.
+// Package plots draws figures on gonum.org/v1/plot: lines and points, heat maps and
+// contour lines of gpukit arrays over a rectangular grid, bars side by side, what a
+// trace recorded against time, and what limits kernels on a machine.
 //
 // A figure is the last expression of a notebook cell, or is saved to a file:
 //

@@ -94,14 +94,21 @@ func (r *roofline) prepare(*Figure) {}
 func (r *roofline) line() bool      { return true }
 func (r *roofline) notes() []string { return nil }
 
-func (r *roofline) key(*Figure) key {
-	l := &legend{}
+func (r *roofline) key(f *Figure) key {
+	l := &legend{most: f.w / 3}
 	for k, x := range r.roofs {
 		l.names = append(l.names, x.Name)
 		l.colors = append(l.colors, distinctColor(k))
+		l.dashes = append(l.dashes, dashes[k%len(dashes)])
 	}
 	return l // works are named where they stand
 }
+
+const roofWidth = vg.Length(1.5)
+
+// Roofs differ in their dashes too; the number of patterns has no factor in common
+// with that of the colours.
+var dashes = [][]vg.Length{{}, {6, 3}, {2, 2}, {8, 3, 2, 3}, {12, 3}}
 
 // colorOf is a work's colour: its roof's, or one of its own.
 func (r *roofline) colorOf(k int) color.NRGBA {
@@ -123,31 +130,24 @@ func (r *roofline) DataRange() (xmin, xmax, ymin, ymax float64) {
 // Plot draws the roofs, then the points.
 func (r *roofline) Plot(c draw.Canvas, p *plot.Plot) {
 	trX, trY := p.Transforms(&c)
-	grid := draw.LineStyle{Color: faint, Width: 0.5}
-	for _, t := range p.X.Tick.Marker.Ticks(p.X.Min, p.X.Max) {
-		if t.Label != "" {
-			c.StrokeLine2(grid, trX(t.Value), c.Min.Y, trX(t.Value), c.Max.Y)
-		}
-	}
-	for _, t := range p.Y.Tick.Marker.Ticks(p.Y.Min, p.Y.Max) {
-		if t.Label != "" {
-			c.StrokeLine2(grid, c.Min.X, trY(t.Value), c.Max.X, trY(t.Value))
-		}
-	}
+	gridLines(c, p, true)
 	for k, x := range r.roofs {
 		var line []vg.Point
 		for _, i := range []float64{p.X.Min, x.FLOPS / x.Bandwidth, p.X.Max} {
 			i = math.Min(math.Max(i, p.X.Min), p.X.Max)
 			line = append(line, vg.Point{X: trX(i), Y: trY(math.Max(x.at(i), p.Y.Min))})
 		}
-		c.StrokeLines(draw.LineStyle{Color: distinctColor(k), Width: 1.5}, c.ClipLinesXY(line)...)
+		c.StrokeLines(draw.LineStyle{Color: distinctColor(k), Width: roofWidth, Dashes: dashes[k%len(dashes)]}, c.ClipLinesXY(line)...)
 	}
 	sty := sans(noteSize)
 	sty.XAlign = draw.XCenter
 	for k, w := range r.works {
 		at := vg.Point{X: trX(w.Intensity), Y: trY(w.FLOPS)}
 		c.DrawGlyph(draw.GlyphStyle{Color: r.colorOf(k), Radius: 3.5, Shape: draw.CircleGlyph{}}, at)
-		c.FillText(sty, vg.Point{X: at.X, Y: at.Y + 5}, printable(sty, w.Name))
+		name := wrap(sty, printable(sty, w.Name), c.Size().X/2)
+		half := sty.Width(name) / 2
+		x := min(max(at.X, c.Min.X+half+2), c.Max.X-half-2) // names stay inside
+		c.FillText(sty, vg.Point{X: x, Y: at.Y + 5}, name)
 	}
 	frame(c, c.Rectangle)
 }

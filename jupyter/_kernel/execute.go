@@ -56,6 +56,7 @@ func (k *kernel) execute(r msgReceipt) {
 
 // fail shows why a cell stopped, and drops the cells that wait behind it.
 func (k *kernel) fail(r msgReceipt, req executeRequest, failed *cell.Error) {
+	failed.Message = cell.PlainTypes(failed.Message)
 	content := errorContent(failed.Name, failed.Message, failed.Traceback())
 	if err := r.Publish("error", map[string]interface{}{
 		"ename": failed.Name, "evalue": failed.Message, "traceback": failed.Traceback(),

@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/cosmos72/gomacro/fast"
 	"github.com/cosmos72/gomacro/xreflect"
 	"github.com/go-zeromq/zmq4"
 
@@ -82,6 +84,7 @@ func newKernel() *kernel {
 	k.notebook = host.NewNotebook(func(name string) (reflect.Value, bool) { return k.session.Lookup(name) })
 	host.Attach(host.Host{Source: k.notebook, Interrupted: k.interrupted, Progress: k.work.report, Update: k.update})
 	k.session.Watch, k.session.Picture, k.session.Busy, k.session.Texts = k.watch, k.picture, k.busy, texts
+	fast.Elsewhere = k.session.Elsewhere
 	k.bindPrints()
 	k.bindReads()
 	k.initDisplay()
@@ -168,12 +171,14 @@ func serve(connectionFile string, supervised bool) error {
 				logger.Println("shell channel:", m.err)
 				continue
 			}
-			if questions[m.Msg.Header.MsgType] && k.executing.Load() {
+			if questions[m.Msg.Header.MsgType] && k.executes() {
+				m.id = k.journal.got(m.raw)
 				k.handle(m, shellHandlers)
+				k.journal.write(note{Kind: "done", ID: m.id})
 				k.mu.Lock()
 				cell := k.current
 				k.mu.Unlock()
-				if cell != nil && k.executing.Load() { // front ends show the last status that came
+				if cell != nil && k.executes() { // front ends show the last status that came
 					k.status(*cell, kernelBusy)
 				}
 				continue
@@ -211,6 +216,16 @@ func serve(connectionFile string, supervised bool) error {
 
 // questions are answered while a cell runs, too: they change nothing.
 var questions = map[string]bool{"complete_request": true, "inspect_request": true, "is_complete_request": true, "kernel_info_request": true, "comm_info_request": true}
+
+// executes reports whether a cell runs or waits to run.
+func (k *kernel) executes() bool {
+	if k.executing.Load() {
+		return true
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.ContainsFunc(k.pending, func(m message) bool { return m.Msg.Header.MsgType == "execute_request" })
+}
 
 // next takes the oldest shell request.
 func (k *kernel) next() (message, bool) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cosmos72/gomacro/imports"
 
+	"gpunotes/jupyter/cell"
 	"gpunotes/jupyter/stream"
 )
 
@@ -55,7 +56,7 @@ func (k *kernel) flush() {
 // stream shows text below the current cell.
 func (k *kernel) stream(name, text string) {
 	if r := k.receipt(); r != nil {
-		if err := r.PublishWriteStream(name, text); err != nil {
+		if err := r.PublishWriteStream(name, cell.PlainTypes(text)); err != nil {
 			logger.Println("text not sent:", err)
 		}
 	}
@@ -121,7 +122,7 @@ func (o *ownText) send() {
 	if o.text.Len() == 0 {
 		return
 	}
-	if err := o.r.PublishWriteStream(o.name, strings.ToValidUTF8(o.text.String(), "\uFFFD")); err != nil {
+	if err := o.r.PublishWriteStream(o.name, cell.PlainTypes(strings.ToValidUTF8(o.text.String(), "\uFFFD"))); err != nil {
 		logger.Println("text not sent:", err)
 	}
 	o.text.Reset()
@@ -143,13 +144,15 @@ func (k *kernel) bindPrints() {
 	rebind("fmt", map[string]interface{}{
 		"Print":   func(args ...interface{}) (int, error) { return fmt.Fprint(out, args...) },
 		"Println": func(args ...interface{}) (int, error) { return fmt.Fprintln(out, args...) },
-		"Printf":  func(format string, args ...interface{}) (int, error) { return fmt.Fprintf(out, format, args...) },
-		"Fprint":  func(w io.Writer, args ...interface{}) (int, error) { return fmt.Fprint(to(w), args...) },
+		"Printf": func(format string, args ...interface{}) (int, error) {
+			return fmt.Fprintf(out, typeVerbs(format, args), args...)
+		},
+		"Fprint": func(w io.Writer, args ...interface{}) (int, error) { return fmt.Fprint(to(w), args...) },
 		"Fprintln": func(w io.Writer, args ...interface{}) (int, error) {
 			return fmt.Fprintln(to(w), args...)
 		},
 		"Fprintf": func(w io.Writer, format string, args ...interface{}) (int, error) {
-			return fmt.Fprintf(to(w), format, args...)
+			return fmt.Fprintf(to(w), typeVerbs(format, args), args...)
 		},
 	})
 }

@@ -12,9 +12,11 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/cosmos72/gomacro/base"
 	basereflect "github.com/cosmos72/gomacro/base/reflect"
 	"github.com/cosmos72/gomacro/xreflect"
 	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 
 	"gpunotes/jupyter/cell"
@@ -165,7 +167,20 @@ func (k *kernel) render(res cell.Result) (Data, *cell.Error) {
 	if res.List && len(res.Values) > 1 && k.anyRenders(res) {
 		return k.renderEach(res)
 	}
-	vals, types := res.Values, append([]xreflect.Type(nil), res.Types...)
+	vals, types := append([]interface{}(nil), res.Values...), append([]xreflect.Type(nil), res.Types...)
+	for i, v := range vals {
+		if t := types[i]; v != nil && (t == nil || t.Kind() == reflect.Interface) {
+			// What counts is the value in an interface, not what carries it.
+			inner, found := xreflect.Uncover(reflect.ValueOf(v))
+			vals[i] = nil
+			if inner.IsValid() && !(t != nil && xreflect.IsEmulatedInterface(t) && inner.Type() == t.ReflectType()) {
+				vals[i] = inner.Interface()
+			}
+			if found != nil {
+				types[i] = found
+			}
+		}
+	}
 	one := -1 // the only value that is not nil
 	for i, v := range vals {
 		if v == nil {
@@ -185,7 +200,7 @@ func (k *kernel) render(res cell.Result) (Data, *cell.Error) {
 		return Data{Data: MIMEMap{MIMETypeText: k.text(vals, types)}}, nil
 	}
 	v, t := vals[one], types[one]
-	plot, isPlot := v.(plotWriter)
+	drawn, isPlot := v.(plotWriter)
 	renders := isPlot || k.gn.canAutoRender(v, t)
 	if renders {
 		if e, ok := v.(interface{ Err() error }); ok {
@@ -197,16 +212,16 @@ func (k *kernel) render(res cell.Result) (Data, *cell.Error) {
 	var data Data
 	switch {
 	case isPlot:
-		png, err := drawPlot(plot)
+		png, err := drawPlot(drawn)
 		if err != nil {
 			return Data{}, cell.Caught(fmt.Errorf("the plot cannot be drawn: %w", err))
 		}
-		data.Data = MIMEMap{MIMETypePNG: png, MIMETypeText: fmt.Sprintf("%T", v)}
+		data.Data = MIMEMap{MIMETypePNG: png, MIMETypeText: plotText(v)}
 	case renders:
 		data = k.autoRender(v, t)
 	default:
 		data.Data = MIMEMap{MIMETypeText: k.text(vals, types)}
-		if t, ok := k.records(v); ok {
+		if t, ok := k.records(v, t); ok {
 			data.Data = MIMEMap{MIMETypeText: t.text(), MIMETypeHTML: t.html()}
 		}
 	}
@@ -225,16 +240,41 @@ func (k *kernel) render(res cell.Result) (Data, *cell.Error) {
 	return data, nil
 }
 
+// plotText says what a plot of gonum shows, as far as it has been told.
+func plotText(v interface{}) string {
+	p, ok := v.(*plot.Plot)
+	if !ok || p.Title.Text+p.X.Label.Text+p.Y.Label.Text == "" {
+		return fmt.Sprintf("%T", v)
+	}
+	text := "Plot"
+	for _, part := range [][2]string{{": ", p.Title.Text}, {". Across: ", p.X.Label.Text}, {". Upwards: ", p.Y.Label.Text}} {
+		if part[1] != "" {
+			text += part[0] + part[1]
+		}
+	}
+	return text + "."
+}
+
 // renders reports whether a value shows itself in another form than text.
 func (k *kernel) renders(v interface{}, t xreflect.Type) bool {
 	if v == nil {
 		return false
 	}
 	if t == nil || t.Kind() == reflect.Interface {
-		t = k.gn.ir.Comp.Universe.TypeOf(v)
+		inner, found := xreflect.Uncover(reflect.ValueOf(v))
+		if !inner.IsValid() {
+			return false
+		}
+		v = inner.Interface()
+		if t = found; t == nil {
+			if strings.Contains(inner.Type().String(), xreflect.StrGensymInterface) {
+				return false
+			}
+			t = k.gn.ir.Comp.Universe.TypeOf(v)
+		}
 	}
 	_, isPlot := v.(plotWriter)
-	_, isTable := k.records(v)
+	_, isTable := k.records(v, t)
 	return isPlot || isTable || k.gn.canAutoRender(v, t)
 }
 
@@ -373,6 +413,10 @@ func (k *kernel) text(vals []interface{}, types []xreflect.Type) string {
 			args[i] = t.String() // an address says nothing
 			continue
 		}
+		if t, ok := v.(string); ok && t == "" {
+			args[i] = `""` // else nothing would be seen
+			continue
+		}
 		if list := reflect.ValueOf(v); isRecords(list.Type()) {
 			args[i] = recordsText(list)
 			continue
@@ -384,11 +428,22 @@ func (k *kernel) text(vals []interface{}, types []xreflect.Type) string {
 		if types[i].Implements(k.stringer) {
 			if x, ok := k.convert(v, types[i], k.stringer).(fmt.Stringer); ok {
 				args[i] = x.String()
+				continue
 			}
 		}
+		args[i] = xreflect.Show(v, types[i])
 	}
 	// Not Sprint, which puts no blank between strings.
 	s := strings.TrimSuffix(fmt.Sprintln(args...), "\n")
+	for _, a := range args {
+		shown, ok := a.(*xreflect.Shown)
+		switch {
+		case ok && k.session.Ending():
+			panic(base.SigInterrupt)
+		case ok && shown.Failed != nil:
+			panic(shown.Failed) // fmt hides it
+		}
+	}
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + fmt.Sprintf(" ... (%d more bytes; use fmt.Println to see all)", len(s)-maxText)
 	}
@@ -468,10 +523,15 @@ func tidy(data Data) (Data, error) {
 	}
 	if s, ok := out[MIMETypeText].(string); !ok || s == "" || binary != "" && strings.HasPrefix(s, "[") {
 		// gophernotes prints the bytes of an image as numbers.
-		if binary == "" {
+		if binary == "" && ok {
+			binary = `""`
+		} else if binary == "" {
 			binary = "(no text form)"
 		}
 		out[MIMETypeText] = binary
+	}
+	if s, ok := out[MIMETypeText].(string); ok {
+		out[MIMETypeText] = cell.PlainTypes(s)
 	}
 	data.Data = out
 	return data, nil

@@ -20,6 +20,7 @@ const specialHelp = `special lines at the top of a cell:
 %%time                how long the cell takes: on the clock, on the processors; and the memory it asks for
 %%bench [runs]        run the cell again and again, for a second or so often; shows the time of one run
 %devices              the devices that gpukit.Open knows on this machine
+%versions             a table of what runs here: gpunotes, Go, libraries, processor, GPU driver
 %errcheck on|off      off: a result that is an error no longer stops the cell, from here on
 %cd [path]            change the directory
 %help                 this text
@@ -147,7 +148,7 @@ func (k *kernel) special(s cell.Special, code string, way *how) *cell.Error {
 		case s.Text[0] == '?':
 			return k.page(strings.TrimSpace(strings.Trim(s.Text, "?")))
 		}
-		most := map[string]int{"%help": 0, "%devices": 0, "%%time": 0, "%%bench": 1, "%errcheck": 1, "%cd": 1, cell.ExpectError: 0}
+		most := map[string]int{"%help": 0, "%devices": 0, "%versions": 0, "%%time": 0, "%%bench": 1, "%errcheck": 1, "%cd": 1, cell.ExpectError: 0}
 		n, known := most[word]
 		switch {
 		case !known:
@@ -165,6 +166,10 @@ func (k *kernel) special(s cell.Special, code string, way *how) *cell.Error {
 		case "%devices":
 			for _, d := range gpukit.Devices() {
 				k.print(d.String() + "\n")
+			}
+		case "%versions":
+			if err := k.versions(); err != nil {
+				return refuse("%%versions: %v", err)
 			}
 		case "%%time":
 			way.time = true

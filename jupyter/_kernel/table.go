@@ -30,7 +30,7 @@ type table struct {
 
 // records makes a table of a slice or array of structs, or of pointers to them,
 // unless they say themselves how they look.
-func (k *kernel) records(v interface{}) (t table, ok bool) {
+func (k *kernel) records(v interface{}, of xreflect.Type) (t table, ok bool) {
 	list := reflect.ValueOf(v)
 	if v == nil || list.Kind() != reflect.Slice && list.Kind() != reflect.Array || list.Len() == 0 {
 		return t, false
@@ -39,13 +39,17 @@ func (k *kernel) records(v interface{}) (t table, ok bool) {
 	if elem.Implements(stringerType) || elem.Implements(errorType) {
 		return t, false
 	}
-	if xt := k.gn.ir.Comp.Universe.TypeOf(v); k.stringer != nil && xt != nil && xt.Elem().Implements(k.stringer) {
-		return t, false
+	var field xreflect.Type // what the elements are to the interpreter
+	if of != nil && (of.Kind() == reflect.Slice || of.Kind() == reflect.Array) {
+		field = of.Elem()
+		if k.stringer != nil && field.Implements(k.stringer) {
+			return t, false
+		}
 	}
 	if elem.Kind() == reflect.Ptr {
 		elem = elem.Elem()
 	}
-	if elem.Kind() != reflect.Struct || elem.NumField() == 0 {
+	if elem.Kind() != reflect.Struct || elem.NumField() == 0 || elem.Field(0).Name == xreflect.StrGensymInterface {
 		return t, false
 	}
 	for i := 0; i < elem.NumField(); i++ {
@@ -68,14 +72,14 @@ func (k *kernel) records(v interface{}) (t table, ok bool) {
 		if i == t.head {
 			i = t.total - tailRows
 		}
-		t.rows = append(t.rows, fields(list.Index(i)))
+		t.rows = append(t.rows, fields(list.Index(i), field))
 	}
 	return t, true
 }
 
 var errorType = reflect.TypeOf((*error)(nil)).Elem()
 
-func fields(v reflect.Value) []string {
+func fields(v reflect.Value, of xreflect.Type) []string {
 	if v.Kind() == reflect.Ptr {
 		if v.IsNil() {
 			row := make([]string, v.Type().Elem().NumField())
@@ -83,12 +87,19 @@ func fields(v reflect.Value) []string {
 			return row
 		}
 		v = v.Elem()
+		if of != nil && of.Kind() == reflect.Ptr {
+			of = of.Elem()
+		}
 	}
 	row := make([]string, v.NumField())
 	for i := range row {
 		var text string
 		if f := v.Field(i); f.CanInterface() {
-			text = fmt.Sprint(f.Interface())
+			var t xreflect.Type
+			if of != nil && of.Kind() == reflect.Struct && i < of.NumField() {
+				t = of.Field(i).Type
+			}
+			text = fmt.Sprint(xreflect.Show(f.Interface(), t))
 		} else {
 			text = fmt.Sprint(f) // fmt looks into fields that programs may not
 		}

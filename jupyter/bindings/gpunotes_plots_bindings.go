@@ -15,7 +15,9 @@ func init() {
 			"Bars":     reflect.ValueOf(plots.Bars),
 			"Contour":  reflect.ValueOf(plots.Contour),
 			"Heatmap":  reflect.ValueOf(plots.Heatmap),
+			"Line":     reflect.ValueOf(plots.Line),
 			"Roofline": reflect.ValueOf(plots.Roofline),
+			"Scatter":  reflect.ValueOf(plots.Scatter),
 			"Timeline": reflect.ValueOf(plots.Timeline),
 		},
 		Types: map[string]reflect.Type{

@@ -29,7 +29,7 @@ func byteOffset(code string, cursor int) int {
 	return len(code)
 }
 
-var specialWords = []string{"%%bench", "%%time", "%cd", "%devices", "%errcheck", ExpectError, "%help"}
+var specialWords = []string{"%%bench", "%%time", "%cd", "%devices", "%errcheck", ExpectError, "%help", "%versions"}
 
 // Completions returns the names that may stand at the cursor, and the part of
 // the code that they replace. Cursors count characters. It may be called while a

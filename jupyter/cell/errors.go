@@ -21,6 +21,8 @@ type Error struct {
 	Frames  []Frame
 	// Interrupted reports that the user stopped the cell.
 	Interrupted bool
+	// Also are further errors of a cell that was refused before it ran, in the order of its lines.
+	Also []*Error
 }
 
 // A Frame is one place on the way to an error, the innermost first.
@@ -40,7 +42,7 @@ func (e *Error) Error() string {
 }
 
 // Traceback returns the error as lines to show: the message, then each place
-// with its source.
+// with its source; then the same of the errors in Also.
 func (e *Error) Traceback() []string {
 	lines := []string{e.Name + ": " + e.Message}
 	for _, f := range e.Frames {
@@ -59,14 +61,18 @@ func (e *Error) Traceback() []string {
 			}
 		}
 	}
+	for _, also := range e.Also {
+		lines = append(lines, also.Traceback()...)
+	}
 	return lines
 }
 
 // caret returns the line that stands below Source and points at its column.
 func (f Frame) caret() (string, bool) {
-	if f.Col < 1 || f.Col > len(f.Source) {
+	if f.Col < 1 || f.Source == "" {
 		return "", false
 	}
+	f.Col = min(f.Col, len(f.Source)+1) // what is missing at the end of a line
 	blank := func(r rune) rune {
 		if r == '\t' {
 			return r // as wide as the one above it, whatever that is
@@ -107,6 +113,7 @@ var runtimeWords = []struct {
 	{regexp.MustCompile(`^reflect\.Value\.Slice3?: (slice|array|string) index out of bounds$`), "bounds out of range of the $1 (print the bounds and cap to see by how much)"},
 	{regexp.MustCompile(`^reflect: Method on nil interface value$`), "method call on a nil interface value"},
 	{regexp.MustCompile(`^reflect\.MakeSlice: (negative len|negative cap|len > cap)$`), "make of a slice: $1"},
+	{regexp.MustCompile(`^reflect: Call (?:with too (?:few|many) input arguments|using .* as type .*)$`), "a function that is called here was declared again with other parameters; run the cell of the caller again"},
 	{regexp.MustCompile(`^interface conversion: interface \{\} is (.+), not (func\(.*)$`), "a name that stood for a $2 was declared again as $1; run the cell of the function that uses it again"},
 }
 
@@ -130,7 +137,7 @@ func panicText(r any) (text string) {
 			text = fmt.Sprintf("a value of type %T whose own methods panic", r)
 		}
 	}()
-	return fmt.Sprint(r)
+	return fmt.Sprint(Shown(r))
 }
 
 // fromError names the error after its type, if that is exported and says more

@@ -192,3 +192,17 @@ func (s *Session) goroutine(x *goroutine, cell, line int, source string, spread 
 		fv.Call(in)
 	}
 }
+
+// Elsewhere is called where a cell hands over a function that compiled code will call
+// in a goroutine of its own, and returns what makes the calls: a panic there is one
+// in a goroutine that the cell has started.
+func (s *Session) Elsewhere() func(call func()) {
+	x := s.started(nil)
+	at := Frame{Cell: len(s.cells), Line: 1}
+	if w := s.worker.Load(); w != nil && w.id == gls.GoID() {
+		if len(s.last) > 0 {
+			at = s.last[0]
+		}
+	}
+	return func(call func()) { s.goroutine(x, at.Cell, at.Line, at.Source, false, call) }
+}

@@ -19,7 +19,6 @@ import (
 	basereflect "github.com/cosmos72/gomacro/base/reflect"
 	"github.com/cosmos72/gomacro/fast"
 	"github.com/cosmos72/gomacro/go/etoken"
-	"github.com/cosmos72/gomacro/imports"
 	"github.com/cosmos72/gomacro/xreflect"
 )
 
@@ -31,6 +30,8 @@ type Session struct {
 	env    *fast.Env
 	record func(cell, line int, text string) error
 	warn   func(text string)
+
+	compiled *compiled // packages as the check of a cell sees them
 
 	compiling sync.RWMutex // Lookup from another goroutine must not meet a half-changed name table
 
@@ -252,6 +253,9 @@ func (s *Session) parse(cell int, code string) (src *source, nodes []ast.Node, f
 		return src, nil, s.syntaxError(src, bad)
 	}
 	src.file = fileAt(g.Fileset, start)
+	if failed := s.check(src, nodes); failed != nil {
+		return src, nil, failed
+	}
 	s.loops = map[ast.Node]ast.Stmt{}
 	for i, n := range nodes {
 		s.guard(src, n)
@@ -292,6 +296,9 @@ func (s *Session) syntaxError(src *source, r any) *Error {
 	if e.line == 0 {
 		return &Error{Name: "SyntaxError", Message: e.msg}
 	}
+	if line, col := braceBelow(src.code); line > 0 && line <= e.line {
+		e.line, e.col, e.msg = line, col, "expected '{' in this line"
+	}
 	msg := fmt.Sprintf("cell %d:%d:%d: %s", src.cell, e.line, e.col, e.msg)
 	return &Error{
 		Name:    "SyntaxError",
@@ -301,9 +308,6 @@ func (s *Session) syntaxError(src *source, r any) *Error {
 }
 
 func (s *Session) runChunk(src *source, c Chunk, last bool) (Result, *Error) {
-	if failed := s.checkImports(src, c); failed != nil {
-		return Result{}, failed
-	}
 	if list := valuesOf(c.Nodes[0]); list != nil {
 		return s.runValues(src, c, list)
 	}
@@ -335,7 +339,7 @@ func (s *Session) runChunk(src *source, c Chunk, last bool) (Result, *Error) {
 		if ok := values[1].ReflectValue(); isAssertion(node) && ok.Kind() == reflect.Bool && !ok.Bool() {
 			return Result{}, &Error{
 				Name:    "Panic",
-				Message: fmt.Sprintf("interface conversion: the value is not a %v", types[0]),
+				Message: s.asserted(node, types[0]),
 				Frames:  s.withTop(src, c, nil),
 			}
 		}
@@ -738,7 +742,7 @@ func (s *Session) worthShowing(c Chunk, values []xreflect.Value, types []xreflec
 		res.Values = append(res.Values, x)
 		res.Types = append(res.Types, types[i])
 	}
-	if !some {
+	if !some && (len(values) != 1 || isCall(node)) {
 		return Result{}
 	}
 	return res
@@ -767,37 +771,6 @@ func (s *Session) isPrint(node ast.Node) bool {
 		return false
 	}
 	return strings.HasPrefix(sel.Sel.Name, "Print") || strings.HasPrefix(sel.Sel.Name, "Fprint")
-}
-
-// checkImports refuses packages that are not compiled in. gomacro would build
-// a plugin, which this binary cannot load, and go on with an empty package.
-func (s *Session) checkImports(src *source, c Chunk) *Error {
-	for _, node := range c.Nodes {
-		decl, ok := node.(*ast.GenDecl)
-		if !ok || decl.Tok != token.IMPORT {
-			continue
-		}
-		for _, spec := range decl.Specs {
-			spec, ok := spec.(*ast.ImportSpec)
-			if !ok {
-				continue
-			}
-			path, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				continue
-			}
-			if _, ok := imports.Packages[path]; ok {
-				continue
-			}
-			line, col := src.position(spec.Pos())
-			return &Error{
-				Name:    "ImportError",
-				Message: fmt.Sprintf("cell %d:%d:%d: package %q is not compiled into this kernel%s", src.cell, line, col, path, importHint(path)),
-				Frames:  []Frame{{Cell: src.cell, Line: line, Source: src.line(line), Col: col}},
-			}
-		}
-	}
-	return nil
 }
 
 // Eval evaluates one expression outside any cell and shows it with fmt.

@@ -193,3 +193,7 @@ func (s *Session) abandon() {
 		}
 	}()
 }
+
+// Ending reports whether what runs is being ended, by Stop or because functions call
+// each other without end: compiled code on the way may have hidden that.
+func (s *Session) Ending() bool { return s.interrupted.Load() || s.tooDeep.Load() }

@@ -29,6 +29,9 @@ def pid(nb):
         ('go (func() { panic("in a goroutine") })()\ntime.Sleep(time.Hour)', "Panic", "in a goroutine"),
         ("var p *int\ngo (func() { *p = 1 })()\nfor {}", "Panic", "nil pointer"),
         ('type S struct { X int }\nfunc (s S) String() string { panic("in String") }\nS{1}', "Panic", "in String"),
+        ('type S3 struct { X int }\nfunc (s S3) String() string { panic("in a String in a list") }\n[]S3{{1}}', "Panic", "in a String in a list"),
+        ('type S4 struct { X int }\nfunc (s S4) String() string { return fmt.Sprintf("%v", s) }\n[]S4{{1}}', "StackOverflow", "recursion"),
+        ('type S5 struct { X int }\nfunc (s S5) String() string { return fmt.Sprintf("%v", s) }\nfmt.Println(S5{1})', "StackOverflow", "recursion"),
         ('type H struct { X int }\nfunc (h H) HTML() string { panic("in HTML") }\nH{1}', "Panic", "in HTML"),
         ("os.Exit(3)", "Exit", "os.Exit(3)"),
         ('log.Fatal("fatal")', "Fatal", "fatal"),
@@ -43,6 +46,19 @@ def pid(nb):
         ("gpukit.Linspace(0, 1, 4).Reshape(3)", "ShapeError", ""),
         ("a := []int{1}; i := 5; a[i]", "Panic", "out of range"),
         ("1 / (alive - 1)", "Panic", "divide by zero"),
+        # Compiled code calls these in goroutines of its own.
+        ('time.AfterFunc(time.Millisecond, func() { panic("in AfterFunc") })\ntime.Sleep(time.Minute)', "Panic", "in AfterFunc"),
+        ("var wg sync.WaitGroup\nwg.Go(func() { var p *int; *p = 1 })\nwg.Wait()\ntime.Sleep(time.Minute)", "Panic", "nil pointer"),
+        ("type G struct { wg sync.WaitGroup }\nvar g G\ng.wg.Go(func() { panic(\"in a field\") })\ng.wg.Wait()\ntime.Sleep(time.Minute)", "Panic", "in a field"),
+        ('import "context"\nctx, cancel := context.WithCancel(context.Background())\ncontext.AfterFunc(ctx, func() { panic("in context") })\ncancel()\ntime.Sleep(time.Minute)', "Panic", "in context"),
+        # Types that the machine has not the memory for.
+        ("var a [1000000000000]int", "CompileError", "this machine has"),
+        ("[...]int{900000000000: 1}", "CompileError", "this machine has"),
+        ("[]int{900000000000: 1}", "CompileError", "this machine has"),
+        ("new([100000000000]float64)", "CompileError", "this machine has"),
+        ("func f() { var a [1000000000000]int; a[0] = 1 }", "CompileError", "this machine has"),
+        ("type Big struct { a [9000000000]float64; b [9000000000]float64 }", "CompileError", "this machine has"),
+        ("make(map[string][1000000000000]int)", "CompileError", "this machine has"),
     ],
 )
 def test_an_error_and_nothing_worse(nb, code, ename, part):
@@ -51,6 +67,13 @@ def test_an_error_and_nothing_worse(nb, code, ename, part):
     assert failed.error["ename"] == ename and part in failed.error["evalue"]
     assert failed.reply["content"]["traceback"] == failed.error["traceback"]
     assert pid(nb) == before and nb.ok("alive").plain == "1"
+
+
+def test_a_late_panic_in_a_callback_is_only_told(nb):
+    before = pid(nb)
+    nb.ok('timer := time.AfterFunc(50 * time.Millisecond, func() { panic("late") })')
+    assert "late" in nb.ok("time.Sleep(300 * time.Millisecond)").text("stderr")
+    assert pid(nb) == before
 
 
 def test_a_deep_method_leaves_nothing_behind(nb):

@@ -40,7 +40,7 @@ def test_several_values(nb):
     assert nb.ok("a, b := 3, 4\na, b // both").plain == "3 4"
     got = nb.ok("img, ps, 5")
     assert ["image/png" in d["data"] for d in got.of("display_data")] == [True, False] and got.plain == "5"
-    assert nb.fails("1, nope").error["evalue"].startswith(f"cell {nb.ok('1').reply['content']['execution_count'] - 1}:1:4: undefined identifier: nope")
+    assert nb.fails("1, nope").error["evalue"].startswith(f"cell {nb.ok('1').reply['content']['execution_count'] - 1}:1:4: undefined: nope")
     assert "last line" in nb.fails("1, 2\n3").error["evalue"]
 
 

@@ -2,13 +2,23 @@
 
     notebooks.py compare [NAME...]    nothing is written; outputs must be those committed
     notebooks.py update [NAME...]     outputs are written into the notebooks
+    notebooks.py run --device cuda:0 [NAME...]    runs them on another device; nothing is compared or written
 
-NAME is the beginning of a file name in notebooks/ ("05"); without one, all are taken.
+NAME is the beginning of a file name in notebooks/ ("05"); without one, all are taken. The kernel is looked for below
+GPUNOTES_KERNEL_PREFIX, if that is set (as given to `go run ./jupyter install --prefix`).
 
 Rules: a cell tagged `measured` shows times of this machine: it must run, its outputs are not compared, and an update keeps
 the committed ones unless the cell changed (--refresh-measured: writes them too). So it is with one tagged `machine`, which
 shows code for the CPU of this machine. A cell tagged `raises-exception` may fail,
 no other may. Text is compared exactly, execution counts not at all, pictures by their pixels with a small tolerance.
+
+An exercise is a markdown cell with `<details><summary>Solution</summary>`. The ```go blocks in it are run as cells after the
+last cell, and must not fail. If one ends with a comment `// Output: text`, the text and the comment lines behind it must
+be what it prints on standard output, blanks at the ends of lines apart.
+
+`run --device` changes one string, that of the line `gpu := gpukit.MustOpen("...")` in the first code cell.
+
+A notebook should take less than a minute on two cores: one that takes longer is named, one that takes --limit fails.
 Executed notebooks and pictures are left under artefacts/notebooks/.
 """
 
@@ -25,6 +35,7 @@ import re
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
@@ -34,6 +45,7 @@ from PIL import Image, ImageChops, ImageStat
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = "gpunotes"
+PREFIX = "GPUNOTES_KERNEL_PREFIX"  # in the environment: where the kernel is installed, if not in this .venv
 KERNELSPEC = {"display_name": "Go (gpunotes)", "language": "go", "name": KERNEL}
 
 # Rasterisers of two CPU families round some edge pixels differently: a level or two, here and there. A changed digit of a
@@ -44,6 +56,11 @@ STRONG_PIXELS = 4
 
 PICTURES = ("image/png", "image/jpeg")
 EMBEDDED = re.compile(r"data:(image/(?:png|jpeg));base64,([A-Za-z0-9+/=\s]+)")
+SOLUTION = re.compile(r"<details>\s*<summary>\s*Solution\s*</summary>(.*?)</details>", re.DOTALL)
+GO_BLOCK = re.compile(r"^```go[ \t]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+OPENING = re.compile(r'^gpu := gpukit\.MustOpen\("([^"]+)"\)', re.MULTILINE)
+
+SLOW = 60  # seconds of a notebook that are worth a word
 VOLATILE_METADATA = ("collapsed", "execution", "jp-MarkdownHeadingCollapsed", "scrolled", "trusted", "vscode")
 
 
@@ -277,11 +294,100 @@ def keep_committed(old, new, refresh_measured: bool = False):
     return new
 
 
-def execute(nb, folder: Path, limit: float) -> tuple[int, str | None]:
-    """Runs the notebook in place; the number of cells that ran to their end, and why it stopped there (None: it did not)."""
-    deadline = time.monotonic() + limit
+# ---- exercises
+
+
+@dataclass
+class Exercise:
+    name: str
+    code: str
+    want: str | None  # what it prints; None: anything
+
+
+def title_of(cell) -> str:
+    """The first words of a markdown cell, without its marks."""
+    for line in cell.source.splitlines():
+        words = re.sub(r"[#*`]", "", line).strip()
+        if words:
+            return words if len(words) <= 70 else words[:67] + "..."
+    return ""
+
+
+def expected_output(code: str) -> str | None:
+    """What the comment at the end of a solution says that it prints; None if there is no such comment."""
+    said: list[str] = []
+    for line in reversed(code.rstrip().splitlines()):
+        text = line.strip()
+        if not text.startswith("//"):
+            return None
+        first = re.fullmatch(r"// ?Output:(.*)", text)
+        if first:
+            return same_blanks("\n".join([first[1], *reversed(said)]))
+        said.append(text[3:] if text.startswith("// ") else text[2:])
+    return None
+
+
+def same_blanks(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def exercises(nb) -> list[Exercise]:
+    found = []
+    for i, cell in enumerate(nb.cells):
+        if cell.cell_type != "markdown":
+            continue
+        blocks = [b for s in SOLUTION.findall(cell.source) for b in GO_BLOCK.findall(s)]
+        for n, code in enumerate(blocks, 1):
+            part = f", part {n}" if len(blocks) > 1 else ""
+            found.append(Exercise(f"{cell_name(nb, i)}, exercise \u201c{title_of(cell)}\u201d{part}", code.rstrip("\n"), expected_output(code)))
+    return found
+
+
+def exercise_fault(exercise: Exercise, outputs: list, compare: bool) -> str | None:
+    for out in outputs:
+        if out["output_type"] == "error":
+            shown = "\n".join(out["traceback"]).strip() or f"{out['ename']}: {out['evalue']}"
+            return f"{exercise.name}: the solution fails:\n{shown}"
+    printed = "".join(text_of(o["text"]) for o in outputs if o["output_type"] == "stream" and o["name"] == "stdout")
+    if compare and exercise.want is not None and same_blanks(printed) != exercise.want:
+        return f"{exercise.name}: the solution prints something else:\n" + text_difference("output", exercise.want, same_blanks(printed)).replace(
+            "committed output", "its comment"
+        )
+    return None
+
+
+# ---- running
+
+
+@dataclass
+class Run:
+    """What became of a notebook."""
+
+    faults: list[str] = field(default_factory=list)
+    ran: int = 0  # cells that ran to their end
+    seconds: float = 0  # of the notebook
+    exercises: int = 0
+    exercise_seconds: float = 0
+
+    def timing(self) -> str:
+        s = f"{self.seconds:.1f} s"
+        if self.exercises:
+            s += f", {self.exercises} solution{'s' if self.exercises > 1 else ''} {self.exercise_seconds:.1f} s"
+        return s
+
+
+def execute(nb, folder: Path, limit: float, compare: bool = True) -> Run:
+    """Runs the notebook in place, then the solutions of its exercises in the same kernel."""
+    run = Run()
+    began = time.monotonic()
+    deadline = began + limit
+    tasks = exercises(nb)
+    cells = len(nb.cells)
+    whole = copy.deepcopy(nb)
+    for task in tasks:
+        whole.cells.append(nbformat.v4.new_code_cell(task.code, metadata={"tags": ["raises-exception"]}))
     client = NotebookClient(
-        nb,
+        whole,
         kernel_name=KERNEL,
         resources={"metadata": {"path": str(folder)}},
         timeout_func=lambda cell: max(1, round(deadline - time.monotonic())),
@@ -289,27 +395,58 @@ def execute(nb, folder: Path, limit: float) -> tuple[int, str | None]:
         coalesce_streams=True,
         startup_timeout=60,
     )
-    running = 0
+    running, turned = 0, None
 
     def note(cell, cell_index):
-        nonlocal running
+        nonlocal running, turned
         running = cell_index
+        if running >= cells and turned is None:
+            turned = time.monotonic()
+
+    def where() -> str:
+        return cell_name(nb, running) if running < cells else tasks[running - cells].name
 
     client.on_cell_start = note
+    stopped = None
     try:
         client.execute()
+        running = len(whole.cells)
+        if time.monotonic() > deadline:
+            stopped = f"took more than {limit:.0f} s"
     except CellTimeoutError:
-        return running, f"{cell_name(nb, running)}: still running after {limit:.0f} s for the whole notebook"
+        stopped = f"{where()}: still running after {limit:.0f} s for the whole notebook"
     except CellExecutionError as err:
         shown = err.traceback.strip() or f"{err.ename}: {err.evalue}"
-        return running, f"{cell_name(nb, running)}: failed, and is not tagged raises-exception:\n{shown}"
+        stopped = f"{where()}: failed, and is not tagged raises-exception:\n{shown}"
     except DeadKernelError:
-        return running, f"{cell_name(nb, running)}: the kernel died"
+        stopped = f"{where()}: the kernel died"
     except Exception as err:  # the kernel did not start, sockets, ...: one notebook's fault must not hide the others
-        return running, f"could not be executed: {type(err).__name__}: {err}"
-    if time.monotonic() > deadline:
-        return len(nb.cells), f"took more than {limit:.0f} s"
-    return len(nb.cells), None
+        stopped = f"could not be executed: {type(err).__name__}: {err}"
+    end = time.monotonic()
+    run.seconds = (turned or end) - began
+    run.exercise_seconds = end - turned if turned else 0
+    run.exercises = max(0, running - cells)
+    run.ran = min(running, cells)
+    for old, new in zip(nb.cells, whole.cells):
+        if old.cell_type == "code":
+            old.outputs, old.execution_count = new.outputs, new.execution_count
+    for task, cell in zip(tasks, whole.cells[cells : cells + run.exercises]):
+        fault = exercise_fault(task, cell.outputs, compare)
+        if fault:
+            run.faults.append(fault)
+    if stopped:
+        run.faults.append(stopped)
+    return run
+
+
+def open_on(nb, device: str) -> str | None:
+    """Changes the device of a notebook; None, or why that cannot be done."""
+    code = [c for c in nb.cells if c.cell_type == "code"]
+    lines = sum(len(OPENING.findall(c.source)) for c in code)
+    if lines != 1 or not OPENING.search(code[0].source):
+        return f'its first code cell, and no other, must have one line that begins with gpu := gpukit.MustOpen("..."); there are {lines}'
+    code[0].source = OPENING.sub(lambda m: m[0].replace(f'"{m[1]}"', json.dumps(device)), code[0].source)
+    return None
 
 
 def isolate(scratch: Path) -> str | None:
@@ -319,14 +456,19 @@ def isolate(scratch: Path) -> str | None:
         os.environ[name] = str(scratch / name)
     os.environ.pop("JUPYTER_PATH", None)
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    prefix, cure = sys.prefix, "run `make kernel`"
+    if os.environ.get(PREFIX):
+        prefix = os.environ[PREFIX]
+        os.environ["JUPYTER_PATH"] = str(Path(prefix).resolve() / "share" / "jupyter")
+        cure = f"run `go run ./jupyter install --prefix {prefix}`"
     from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
 
     try:
         where = Path(KernelSpecManager().get_kernel_spec(KERNEL).resource_dir).resolve()
     except NoSuchKernel:
-        return f"the kernel {KERNEL} is not installed in {sys.prefix}: run `make kernel`"
-    if Path(sys.prefix).resolve() not in where.parents:
-        return f"the kernel {KERNEL} is only in {where}, not in {sys.prefix}: run `make kernel`"
+        return f"the kernel {KERNEL} is not installed in {prefix}: {cure}"
+    if Path(prefix).resolve() not in where.parents:
+        return f"the kernel {KERNEL} is only in {where}, not in {prefix}: {cure}"
     return None
 
 
@@ -339,45 +481,53 @@ def choose(folder: Path, names: list[str]) -> list[Path]:
     return [p for p in every if not names or any(p.name.startswith(n) for n in names)]
 
 
-def run_one(path: Path, mode: str, keep: Path, limit: float, refresh_measured: bool) -> list[str]:
+def run_one(path: Path, mode: str, keep: Path, limit: float, refresh_measured: bool = False, device: str | None = None) -> Run:
     try:
         old = nbformat.read(path, as_version=4)
     except Exception as err:  # nbformat, json and Unicode each have their own
-        return [f"not a readable notebook: {err}"]
+        return Run([f"not a readable notebook: {err}"])
     name = old.metadata.get("kernelspec", {}).get("name")
     if name != KERNEL and mode == "compare":
-        return [f"kernelspec is {name!r}, must be {KERNEL!r}: run `make notebooks-update`"]
-    keep.mkdir(parents=True, exist_ok=True)
-    for stale in keep.iterdir():
-        stale.unlink()
+        return Run([f"kernelspec is {name!r}, must be {KERNEL!r}: run `make notebooks-update`"])
     new = copy.deepcopy(old)
     for cell in new.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    ran, stopped = execute(new, path.parent, limit)
+    if device:
+        trouble = open_on(new, device)
+        if trouble:
+            return Run([trouble])
+    keep.mkdir(parents=True, exist_ok=True)
+    for stale in keep.iterdir():
+        stale.unlink()
+    run = execute(new, path.parent, limit, compare=mode != "run")
     nbformat.write(new, keep / path.name)
     if mode == "compare":
-        seen = nbformat.from_dict({"cells": new.cells[:ran]})
-        return compare_notebooks(old, seen, keep) + ([stopped] if stopped else [])
-    if stopped:
-        return [stopped + "\nnot written"]
-    text = nbformat.writes(keep_committed(normalise(old), normalise(new), refresh_measured)) + "\n"
-    if text != path.read_text(encoding="utf-8"):
-        part = path.with_suffix(".ipynb.part")  # an interrupted update must not leave half a notebook
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    return []
+        seen = nbformat.from_dict({"cells": new.cells[: run.ran]})
+        run.faults = compare_notebooks(old, seen, keep) + run.faults
+    if mode == "update" and run.faults:
+        run.faults[-1] += "\nnot written"
+    elif mode == "update":
+        text = nbformat.writes(keep_committed(normalise(old), normalise(new), refresh_measured)) + "\n"
+        if text != path.read_text(encoding="utf-8"):
+            part = path.with_suffix(".ipynb.part")  # an interrupted update must not leave half a notebook
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+    return run
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=("compare", "update"))
+    parser.add_argument("mode", choices=("compare", "update", "run"))
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--folder", type=Path, default=ROOT / "notebooks")
     parser.add_argument("--artefacts", type=Path, default=ROOT / "artefacts" / "notebooks")
-    parser.add_argument("--limit", type=float, default=60, help="seconds for a whole notebook (default 60)")
+    parser.add_argument("--limit", type=float, default=300, help=f"seconds for a whole notebook (default 300); from {SLOW} on it is named")
     parser.add_argument("--refresh-measured", action="store_true")
-    args = parser.parse_args(argv)
+    parser.add_argument("--device", metavar="NAME", help="of run: what the first code cell opens instead")
+    args = parser.parse_intermixed_args(argv)
+    if args.device and args.mode != "run":
+        parser.error("--device is for run: outputs of another device are neither compared nor written")
 
     chosen = choose(args.folder, args.names)
     if not chosen:
@@ -388,15 +538,23 @@ def main(argv: list[str] | None = None) -> int:
         if trouble:
             print(trouble)
             return 1
-        failed = 0
+        runs: dict[str, Run] = {}
         for path in chosen:
-            began = time.monotonic()
-            faults = run_one(path, args.mode, args.artefacts / path.stem, args.limit, args.refresh_measured)
-            print(f"{'FAIL' if faults else 'ok  '} {path.name}  {time.monotonic() - began:.1f} s", flush=True)
-            for fault in faults:
+            keep = args.artefacts / (f"{path.stem}-on-{file_name(args.device)}" if args.device else path.stem)
+            run = run_one(path, args.mode, keep, args.limit, args.refresh_measured, args.device)
+            runs[path.name] = run
+            print(f"{'FAIL' if run.faults else 'ok  '} {path.name}  {run.timing()}", flush=True)
+            for fault in run.faults:
                 print("    " + fault.replace("\n", "\n    "), flush=True)
-            failed += bool(faults)
-    print(f"notebooks: {len(chosen) - failed} passed, {failed} failed")
+            if run.seconds >= SLOW:
+                print(f"    slow: a notebook should take less than {SLOW} s on two cores", flush=True)
+    failed = sum(bool(r.faults) for r in runs.values())
+    slow = [n for n, r in runs.items() if r.seconds >= SLOW]
+    print(
+        f"notebooks: {len(runs) - failed} passed, {failed} failed; {sum(r.seconds for r in runs.values()):.0f} s, "
+        f"with {sum(r.exercises for r in runs.values())} solutions {sum(r.seconds + r.exercise_seconds for r in runs.values()):.0f} s"
+        + (f"; slow: {', '.join(slow)}" if slow else "")
+    )
     return 1 if failed else 0
 
 

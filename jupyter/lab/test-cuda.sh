@@ -95,6 +95,14 @@ kernel() {
 	GPUNOTES_LIBCUDA= GPUNOTES_KERNEL_PREFIX=$prefix "$venv/bin/python" -m pytest -q -p no:cacheprovider jupyter/kerneltest/test_kernel.py
 }
 
+# Every notebook with "cuda:0" in its first cell: every cell and every solution runs there. What they show is not compared,
+# since a card has no counters and other times.
+notebooks() {
+	GPUNOTES_MOCK_FAST=1 GPUNOTES_KERNEL_PREFIX=$mock/prefix \
+		"$venv/bin/python" jupyter/lab/notebooks.py run --device cuda:0 --artefacts "$mock/notebooks" >"$mock/said" || { cat "$mock/said"; return 1; }
+	cat "$mock/said"
+}
+
 mkdir -p "$mock"
 step 'the default build is without C and CUDA' default_build
 step 'a libcuda that simulates' with 12 run -tags cuda $binding/mock -o "$mock"
@@ -110,3 +118,4 @@ step 'it finds libcuda' with_libcuda
 step 'facts of a card, rehearsed' facts
 step 'conformance of cuda:0' conformance
 step 'the kernel with CUDA' kernel
+step 'the notebooks on cuda:0' notebooks

@@ -1161,6 +1161,7 @@ func TestNoDevice(t *testing.T) {
 		{"hidden -1", "CUDA_VISIBLE_DEVICES=-1,0", driver.NoDevice, []string{`"-1,0"`, "-1 hides itself and all that follow"}},
 		{"hidden range", "CUDA_VISIBLE_DEVICES=17,0", driver.NoDevice, []string{"no device 17"}},
 		{"hidden PCI", "CUDA_VISIBLE_DEVICES=" + list[0].PCI, driver.NoDevice, []string{"looks like a PCI id", "restart"}},
+		{"hidden ids", "CUDA_VISIBLE_DEVICES=10DE 1B06 63933842", driver.NoDevice, []string{`="10DE 1B06 63933842"`, "10DE 1B06 63933842 are PCI ids", "not which"}},
 		{"hidden UUID", "CUDA_VISIBLE_DEVICES=GPU-00000000", driver.NoDevice, []string{"no device has the UUID GPU-00000000"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -131,6 +131,8 @@ func hidden(value string) string {
 		return "empty shows none; " + takes
 	case first[0] == '-':
 		return fmt.Sprintf("%s hides itself and all that follow; %s", first, takes)
+	case strings.HasPrefix(upper, "10DE"): // NVIDIA's number among PCI vendors
+		return fmt.Sprintf("%s are PCI ids, which say what kind of card it is, not which; %s", first, takes)
 	case strings.Contains(first, ":"):
 		return fmt.Sprintf("%s looks like a PCI id, which it does not take; %s", first, takes)
 	case strings.HasPrefix(upper, "GPU-") || strings.HasPrefix(upper, "MIG-"):

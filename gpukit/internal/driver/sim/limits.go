@@ -60,7 +60,7 @@ func (c *Card) CheckLaunch(a driver.Attributes, l driver.Launch) error {
 		return bad(driver.InvalidValue, "%s of static and %s of dynamic shared memory are %s; %s takes at most %s per block",
 			size(a.Shared), size(l.Shared), size(a.Shared+l.Shared), c.Title, size(c.SharedPerBlockOptIn))
 	case a.Local > c.LocalPerThread:
-		return bad(driver.LaunchOutOfResources, "it uses %s of local memory per thread; %s has at most %s", size(a.Local), c.Title, size(c.LocalPerThread))
+		return bad(driver.LaunchOutOfResources, "it uses %s of local memory per thread; %s has at most %s: use smaller local arrays, or one array that is an argument, with a part of it for each thread", size(a.Local), c.Title, size(c.LocalPerThread))
 	}
 	return nil
 }

@@ -1,0 +1,349 @@
+package cell
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/cosmos72/gomacro/fast"
+	"github.com/cosmos72/gomacro/imports"
+)
+
+// advise adds to the message of a fault what to write instead.
+func (l *look) advise(f fault) string {
+	line, _ := l.src.position(f.pos)
+	hinted := withHint(f.msg, l.src.line(line))
+	switch f.code {
+	case undeclaredName:
+		name := f.msg[strings.LastIndexByte(f.msg, ' ')+1:]
+		if hinted != f.msg {
+			return hinted
+		}
+		if cure := l.unknown(name, f.pos); cure != "" {
+			return f.msg + "\n" + cure
+		}
+		return f.msg
+	case undeclaredImportedName:
+		x, sel := l.selector(f.pos)
+		if sel == nil {
+			return f.msg
+		}
+		path := l.pathOf(x)
+		if near := nearest(sel.Name, membersOf(path)); len(near) > 0 {
+			return f.msg + "\n" + didYouMean(near, x.(*ast.Ident).Name+".")
+		}
+		return f.msg + fmt.Sprintf("\nthe package %s, as cells see it, has no %s (generic functions and types are missing, and in some packages what is newer than Go 1.17)", path, sel.Name)
+	case missingFieldOrMethod:
+		if x, sel := l.selector(f.pos); sel != nil && !strings.Contains(f.msg, "but does have") {
+			if near := nearest(sel.Name, fieldsAndMethods(l.info.Types[x].Type)); len(near) > 0 {
+				return f.msg + "\n" + didYouMean(near, "")
+			}
+		}
+		return f.msg
+	case notAnExpr:
+		if t, _, ok := strings.Cut(f.msg, " (type) is not an expression"); ok {
+			return f.msg + fmt.Sprintf("\n%s is a type and no value; ?%s describes it", t, t)
+		}
+	}
+	return hinted
+}
+
+// unknown says what an unknown name may have been meant to be.
+func (l *look) unknown(name string, pos token.Pos) string {
+	var member string
+	if x, sel := l.selector(pos); sel != nil && x.Pos() == pos {
+		member = sel.Name
+	}
+	if member != "" {
+		if cure := importCure(name, member); cure != "" {
+			return cure
+		}
+	}
+	if line := l.below(name, pos); line > 0 {
+		return fmt.Sprintf("it is declared in line %d, below: move the declaration up", line)
+	}
+	var all, packages []string
+	for c := l.c; c != nil; c = c.Outer {
+		all = slices.AppendSeq(all, maps.Keys(c.Binds))
+		all = slices.AppendSeq(all, maps.Keys(c.Types))
+	}
+	all = slices.AppendSeq(all, maps.Keys(l.declared))
+	ast.Inspect(l.tree, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && id.Pos() < pos && l.info.Defs[id] != nil {
+			all = append(all, id.Name)
+		}
+		return true
+	})
+	if l.body == nil {
+		all = append(all, l.pkg.Scope().Names()...)
+	}
+	for path := range imports.Packages {
+		if n := packageName(path); member != "" && importable(path) && slices.Contains(membersOf(path), member) {
+			packages = append(packages, n)
+		}
+	}
+	var owners []string
+	for _, pkg := range l.packageNames() {
+		if slices.Contains(membersOf(l.path(pkg)), name) {
+			owners = append(owners, pkg+"."+name)
+		}
+	}
+	if slices.Sort(owners); len(owners) > 0 {
+		return didYouMean(owners[:min(len(owners), 3)], "")
+	}
+	all = slices.DeleteFunc(all, func(other string) bool {
+		path := l.path(other)
+		return member != "" && path != "" && !slices.Contains(membersOf(path), member)
+	})
+	if near := nearest(name, all); len(near) > 0 {
+		return didYouMean(near, "")
+	}
+	if near := nearest(name, packages); len(near) > 0 {
+		cure := didYouMean(near, "")
+		if len(near) == 1 {
+			if more := importCure(near[0], member); more != "" {
+				cure += " " + more
+			}
+		}
+		return cure
+	}
+	return ""
+}
+
+// packageNames lists what the cell calls packages.
+func (l *look) packageNames() (names []string) {
+	for name, b := range l.c.Binds {
+		if imp, ok := b.Value.(*fast.Import); ok && imp.Path != guardPath {
+			names = append(names, name)
+		}
+	}
+	for name, obj := range l.declared {
+		if _, ok := obj.(*types.PkgName); ok && l.c.Binds[name] == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// importCure says how to get a package that was not imported; "" if there is none.
+func importCure(name, member string) string {
+	var having, all []string
+	for path := range imports.Packages {
+		if packageName(path) == name && importable(path) {
+			all = append(all, strconv.Quote(path))
+			if slices.Contains(membersOf(path), member) {
+				having = append(having, strconv.Quote(path))
+			}
+		}
+	}
+	slices.Sort(having)
+	slices.Sort(all)
+	switch path, known := missing(name); {
+	case len(having) > 0:
+		return "import it first: import " + strings.Join(having, " or ")
+	case known && len(all) == 0:
+		return fmt.Sprintf("the package %q is not compiled into this kernel%s", path, importHint(path))
+	case len(all) > 0:
+		cure := "import it first: import " + strings.Join(all, " or ")
+		for _, path := range all {
+			path, _ = strconv.Unquote(path)
+			if near := nearest(member, membersOf(path)); len(near) > 0 {
+				return cure + "; and " + didYouMean(near, name+".")
+			}
+		}
+		return cure + fmt.Sprintf("; but it has no %s, as cells see it", member)
+	}
+	return ""
+}
+
+// importable reports whether cells are meant to import a package: not those that the
+// interpreter consists of.
+func importable(path string) bool {
+	return path != guardPath && !strings.HasPrefix(path, "github.com/cosmos72/")
+}
+
+// below returns the line in which the cell declares a name behind pos, 0 if it does not.
+func (l *look) below(name string, pos token.Pos) int {
+	for _, node := range l.nodes {
+		if node.Pos() <= pos {
+			continue
+		}
+		var ids []*ast.Ident
+		switch x := node.(type) {
+		case *ast.FuncDecl:
+			if x.Recv == nil {
+				ids = append(ids, x.Name)
+			}
+		case *ast.GenDecl:
+			ids = declaredBy(x)
+		case *ast.AssignStmt:
+			for _, e := range x.Lhs {
+				if id, ok := e.(*ast.Ident); ok && x.Tok == token.DEFINE {
+					ids = append(ids, id)
+				}
+			}
+		}
+		for _, id := range ids {
+			if line, _ := l.src.position(id.Pos()); id.Name == name && line > 0 {
+				return line
+			}
+		}
+	}
+	return 0
+}
+
+// selector finds the x.Sel that has one of its names at pos.
+func (l *look) selector(pos token.Pos) (x ast.Expr, sel *ast.Ident) {
+	ast.Inspect(l.tree, func(n ast.Node) bool {
+		if s, ok := n.(*ast.SelectorExpr); ok && (s.Sel.Pos() == pos || sel == nil && s.X.Pos() == pos) {
+			if _, ok := s.X.(*ast.Ident); ok || s.Sel.Pos() == pos {
+				x, sel = s.X, s.Sel
+			}
+		}
+		return true
+	})
+	return x, sel
+}
+
+// pathOf returns the import path of the package that an expression names.
+func (l *look) pathOf(e ast.Expr) string {
+	id, ok := e.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	if path := l.imported[id.Name]; path != "" {
+		return path
+	}
+	return l.path(id.Name)
+}
+
+// membersOf lists what cells see of a package.
+func membersOf(path string) (names []string) {
+	p := imports.Packages[path]
+	names = slices.AppendSeq(names, maps.Keys(p.Binds))
+	names = slices.AppendSeq(names, maps.Keys(p.Types))
+	return slices.AppendSeq(names, maps.Keys(p.Untypeds))
+}
+
+// fieldsAndMethods lists what may stand behind the dot of a value.
+func fieldsAndMethods(t types.Type) (names []string) {
+	if t == nil {
+		return nil
+	}
+	p, isPointer := t.Underlying().(*types.Pointer)
+	if isPointer {
+		t = p.Elem()
+	}
+	set := types.NewMethodSet(t)
+	if _, ok := t.Underlying().(*types.Interface); !ok {
+		set = types.NewMethodSet(types.NewPointer(t))
+	}
+	for i := range set.Len() {
+		names = append(names, set.At(i).Obj().Name())
+	}
+	var fields func(t types.Type, depth int)
+	fields = func(t types.Type, depth int) {
+		if p, ok := t.Underlying().(*types.Pointer); ok {
+			t = p.Elem()
+		}
+		s, ok := t.Underlying().(*types.Struct)
+		if !ok || depth > 4 {
+			return
+		}
+		for i := range s.NumFields() {
+			f := s.Field(i)
+			if f.Exported() || f.Pkg().Path() == homePath {
+				names = append(names, f.Name())
+			}
+			if f.Embedded() {
+				fields(f.Type(), depth+1)
+			}
+		}
+	}
+	fields(t, 0)
+	return names
+}
+
+func didYouMean(names []string, prefix string) string {
+	for i := range names {
+		names[i] = prefix + names[i]
+	}
+	return "did you mean " + strings.Join(names, " or ") + "?"
+}
+
+// nearest returns the names that name is most likely a slip of: those that differ in
+// upper and lower case only or, if there are none, by the fewest letters.
+func nearest(name string, all []string) []string {
+	n := utf8.RuneCountInString(name)
+	best := 3
+	switch {
+	case n < 3:
+		best = 0
+	case n < 6:
+		best = 1
+	case n < 9:
+		best = 2
+	}
+	var same, near []string
+	for _, other := range all {
+		if other == name || other == "_" || strings.ContainsAny(other, "\u00b7\u01c3\U0001d648") {
+			continue
+		}
+		if strings.EqualFold(name, other) {
+			same = append(same, other)
+			continue
+		}
+		if n == 3 && other != "" && other[0] != name[0] {
+			continue
+		}
+		if d := slips(name, other, best); d < best {
+			best, near = d, []string{other}
+		} else if d == best && best > 0 {
+			near = append(near, other)
+		}
+	}
+	if len(same) > 0 {
+		near = same
+	}
+	slices.Sort(near)
+	near = slices.Compact(near)
+	return near[:min(len(near), 3)]
+}
+
+// slips counts the letters that were left out, added or mistaken, or changed places
+// with the next one, to get b from a: the distance of Damerau and Levenshtein between
+// neighbouring letters. Beyond most it is not counted further.
+func slips(a, b string, most int) int {
+	x, y := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
+	if d := len(x) - len(y); d > most || -d > most {
+		return most + 1
+	}
+	rows := make([][]int, len(x)+1)
+	for i := range rows {
+		rows[i] = make([]int, len(y)+1)
+		rows[i][0] = i
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			d := min(rows[i-1][j]+1, rows[i][j-1]+1, rows[i-1][j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				d = min(d, rows[i-2][j-2]+1)
+			}
+			rows[i][j] = d
+		}
+	}
+	return rows[len(x)][len(y)]
+}
