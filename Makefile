@@ -38,12 +38,15 @@ KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( -path jupyt
 .NOTPARALLEL:
 .PHONY: help lab test test-all notebooks notebooks-update bench clean gpu-facts gpu-test gpu-bench gpu-bundle
 .PHONY: preflight preflight-browser kernel test-engines test-go test-bindings test-kernel test-browser test-amd64-v3 test-ptxas test-cuda
+.PHONY: test-images test-newcomer test-newcomer-lab
 .PHONY: fuzz planted accuracy test-accuracy test-float32 experiments test-experiments bench-peers bench-peers-quick FORCE
 
 help:
 	@echo 'make lab               install what is missing, start JupyterLab on notebooks/   (LAB_ARGS="--port 9999")'
 	@echo 'make test              everything that needs no root and no browser'
-	@echo 'make test-all          what make test leaves out: real browser, NVIDIA assembler, build with CUDA, GOAMD64=v3, accuracy of libm'
+	@echo 'make test-all          what make test leaves out: real browser, NVIDIA assembler, build with CUDA, GOAMD64=v3, accuracy of libm, images'
+	@echo 'make test-images       build the images of docker/ and run them, without a Docker engine (root on Debian or Ubuntu)'
+	@echo 'make test-newcomer     make lab and make test in a fresh Debian with git, Go, Python and make, timed (root on Debian or Ubuntu)'
 	@echo 'make notebooks         execute the notebooks, compare with the committed outputs (NOTEBOOKS="05 06": only these)'
 	@echo 'make notebooks-update  execute the notebooks, write their outputs'
 	@echo 'make experiments       the public threads on simulated cards, beside their own times; writes $(EXPERIMENTS)/EXPERIMENTS.md'
@@ -168,7 +171,7 @@ notebooks: kernel
 notebooks-update: kernel
 	@$(PY) $(LAB)/notebooks.py update $(NOTEBOOKS)
 
-test-all: test-engines test-amd64-v3 test-ptxas test-cuda test-accuracy test-experiments test-browser
+test-all: test-engines test-amd64-v3 test-ptxas test-cuda test-accuracy test-experiments test-browser test-images test-newcomer-lab
 
 # Every kind of PTX that we write, through the assemblers that NVIDIA ships for Linux on x86-64 and arm64, and through the
 # compiler in the driver, where there is one (GPUNOTES_PTXJIT=file names it, or several; no GPU is needed).
@@ -218,6 +221,16 @@ test-amd64-v3: preflight
 test-browser: $(BROWSER_STAMP) kernel
 	@echo '== JupyterLab in a real browser'
 	@CHROMIUM="$$($(LAB)/chromium.sh)" $(PY) -m pytest -q -p no:cacheprovider $(LAB)/browser_test.py
+
+test-images: preflight
+	@docker/test-images.sh $(VENV)/images
+
+# Both need minutes of downloads and of compiling; the first of the two commands alone is what make test-all tries.
+test-newcomer: preflight
+	@docker/newcomer.sh $(VENV)/images lab test
+
+test-newcomer-lab: preflight
+	@docker/newcomer.sh $(VENV)/images lab
 
 accuracy: $(ACCURACY_STAMP)
 	@echo '== libm against MPFR'

@@ -96,10 +96,14 @@ func FromSlice(x any) *Array {
 func FromFlat(data any, dims ...int) *Array {
 	s := storageOf(data)
 	if s == nil {
-		panic(&ShapeError{Op: "FromFlat", Detail: fmt.Sprintf("a %T is not a flat slice of bool, integers or floats", data)})
+		panic(&ShapeError{Op: "FromFlat", Detail: fmt.Sprintf("a %T is not a flat slice of bool, integers or floats; FromSlice takes nested ones", data)})
 	}
 	if n := sizeOf("FromFlat", dims); n != s.len() {
-		panic(&ShapeError{Op: "FromFlat", Detail: fmt.Sprintf("%d elements do not fill shape %s, which has %d", s.len(), shape.Format(dims), n)})
+		remedy := fmt.Sprintf("give dimensions whose product is %d, or shorten the slice", s.len())
+		if len(dims) == 0 {
+			remedy = fmt.Sprintf("name the size of each dimension, FromFlat(data, %d) for one", s.len())
+		}
+		panic(&ShapeError{Op: "FromFlat", Detail: fmt.Sprintf("%d elements do not fill shape %s, which has %d: %s", s.len(), shape.Format(dims), n, remedy)})
 	}
 	return newArray(s, dims)
 }
@@ -246,7 +250,8 @@ func toFloat(t DType, b ir.Bits) float64 {
 	return ir.ToF64(ir.Convert(ir.F64, t.ir(), b))
 }
 
-// Item returns the only element of an array of size 1.
+// Item returns the only element of an array of size 1, converted as by At. It panics
+// with a *ShapeError on an array of another size.
 func (a *Array) Item() float64 {
 	a.must("Item")
 	if a.Size() != 1 {
@@ -474,7 +479,8 @@ func (a *Array) BroadcastTo(dims ...int) *Array {
 }
 
 // Matrix returns a copy of a 2-d array as a gonum matrix, rows first. gonum has
-// no empty matrices, so neither dimension may be 0.
+// no empty matrices, so neither dimension may be 0: it panics with a *ShapeError then,
+// and on an array of another rank.
 func (a *Array) Matrix() *mat.Dense {
 	a.must("Matrix")
 	if len(a.shape) != 2 || a.Size() == 0 {

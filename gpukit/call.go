@@ -344,7 +344,7 @@ func (c *call) signature(layout *string, wanted int, given bool) (l *shape.Layou
 		return shape.Elementwise(nin, n), nin, n, nil
 	}
 	if l, err = shape.ParseLayout(*layout, -1, -1); err != nil {
-		return nil, 0, 0, c.refuse("", "layout: %v", err)
+		return nil, 0, 0, c.refuse(`write it like "(m,n),(n)->(m)": of each argument the core dimensions in brackets, () for a number, and the results after ->`, "layout: %v", err)
 	}
 	if n == anyNumber {
 		n = max(len(l.Out), 1)
@@ -496,7 +496,7 @@ func (c *call) checkLocal(d *Device) error {
 		return nil
 	}
 	if why := room(Uint8, size*lanes*d.workers()); why != "" {
-		return c.refuse("use smaller arrays", "the local arrays of %s do not fit, one for each thread: %s", c.fn.name, why)
+		return c.refuse("use smaller arrays, or an array that is an argument", "the local arrays of %s do not fit, one for each thread: %s", c.fn.name, why)
 	}
 	return nil
 }

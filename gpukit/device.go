@@ -122,15 +122,18 @@ func MustOpen(name string) *Device {
 // Name returns the name of the device; if it was opened as "auto", that of the device
 // that this is.
 func (d *Device) Name() string {
-	if d == nil {
+	switch {
+	case d == nil:
 		return "<nil *gpukit.Device>"
+	case d.core == nil:
+		return "<gpukit.Device that was not opened>"
 	}
 	return d.name
 }
 
-// String returns the name and the settings that With changed.
-func (d *Device) String() string {
-	if d == nil {
+// label is the name and the settings that With changed.
+func (d *Device) label() string {
+	if d == nil || d.core == nil {
 		return d.Name()
 	}
 	if s := d.options.String(); s != "" {

@@ -152,7 +152,7 @@ func (c *call) lonely(workers int) string {
 func (d *Device) plan(c *call) (*Plan, error) {
 	p := &Plan{
 		Func:       c.fn.name,
-		Device:     d.String(),
+		Device:     d.label(),
 		LoopDims:   c.loop,
 		Goroutines: d.workers(),
 		IR:         c.prog.ir.String(),

@@ -160,7 +160,7 @@ func (e *DeviceError) words() string {
 	if d.Detail != "" {
 		s += ": " + d.Detail
 	}
-	if d.Place != nil {
+	if d.Place != nil && d.Cause == nil { // what the checker says has its places in it
 		s += ", at " + d.Place.String()
 	}
 	if d.Log != "" {

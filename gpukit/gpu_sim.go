@@ -88,6 +88,7 @@ func simCounters(stats any) map[string]int64 {
 		for k := range x.Shared {
 			set("shared memory conflicts", x.Shared[k].Conflicts+uint64(m["shared memory conflicts"]))
 		}
+		set("atomic conflicts", x.AtomicConflicts)
 	}
 	return m
 }

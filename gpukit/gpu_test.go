@@ -421,7 +421,7 @@ func TestGeometryOfTheThreads(t *testing.T) {
 	if err != nil || p.Block != Threads(192) || p.Grid != Blocks(6) {
 		t.Error(p, err)
 	}
-	if s := d.With(ThreadsPerBlock(192), NumbaGeometry(63)).String(); s != "sim:quadro-k2000 with ThreadsPerBlock(192), NumbaGeometry(63)" {
+	if s := d.With(ThreadsPerBlock(192), NumbaGeometry(63)).label(); s != "sim:quadro-k2000 with ThreadsPerBlock(192), NumbaGeometry(63)" {
 		t.Error(s)
 	}
 	_, err = d.With(ThreadsPerBlock(2048)).Vectorize(add1, Arange(10))

@@ -16,7 +16,7 @@ const fan = 1024
 // fixed tree, so that the bits are the same on every device. The tree: the
 // elements in C order are cut into groups of 1024; within a group element i and
 // element i+512 are added, then i and i+256, and so on; the sums of the groups
-// are summed in the same way.
+// are summed in the same way. A NaN makes the sum NaN.
 func (a *Array) Sum() float64 {
 	a.must("Sum")
 	t := a.DType()
@@ -170,7 +170,8 @@ func before(t ir.Type, x, y ir.Bits) bool {
 
 // Reduce returns the sums along one dimension, which is left out of the shape,
 // each as Sum gives it: float64 for float arrays, Int64 or Uint64 for integers,
-// Int64 for bools.
+// Int64 for bools. Along a dimension of size 0 they are 0. It panics with a *ShapeError
+// if there is no such dimension.
 func (a *Array) Reduce(axis int) *Array {
 	a.must("Reduce")
 	if axis < 0 || axis >= len(a.shape) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cosmos72/gomacro/imports"
 
+	"gpunotes/gpukit"
 	"gpunotes/gpukit/internal/frontend"
 	"gpunotes/gpukit/internal/source"
 )
@@ -81,5 +82,56 @@ func TestMathByItself(t *testing.T) {
 	}
 	if _, err := source.Resolve(strings.ToUpper, nil); err == nil || !strings.Contains(err.Error(), "those of math and math/bits, but not the divisions of math/bits") {
 		t.Error(err)
+	}
+}
+
+func bigPart(x []float64) {
+	var part [100000]float64
+	part[int(x[0])] = 1
+	x[0] = part[0]
+}
+
+func bigArgument(x, part []float64) {
+	part[int(x[0])] = 1
+	x[0] = part[0]
+}
+
+// So must what the errors of arrays and calls advise.
+func TestRemedies(t *testing.T) {
+	said := func(err error, words ...string) {
+		t.Helper()
+		for _, w := range words {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("%v does not say %q", err, w)
+			}
+		}
+	}
+	panics := func(f func()) (err error) {
+		defer func() { err, _ = recover().(error) }()
+		f()
+		return nil
+	}
+	data := []float64{1, 2, 3, 4, 5, 6}
+	said(panics(func() { gpukit.FromFlat(data) }), "6 elements", "FromFlat(data, 6)")
+	said(panics(func() { gpukit.FromFlat(data, 6) }))
+	said(panics(func() { gpukit.FromFlat(data, 4, 2) }), "(4, 2)", "whose product is 6")
+	said(panics(func() { gpukit.FromFlat([][]float64{{1}}, 1) }), "FromSlice takes nested ones")
+	gpukit.FromSlice([][]float64{{1}})
+
+	for _, name := range []string{"cpu", "sim:quadro-k2000"} {
+		d := gpukit.MustOpen(name)
+		for _, layout := range []string{"", "m,n->m", "(m,n),(n)", "(m,n)(n)->(m)"} {
+			_, err := d.GUVectorize(product, layout, gpukit.Zeros(2, 3), gpukit.Zeros(3))
+			said(err, "layout", `"(m,n),(n)->(m)"`)
+		}
+		if _, err := d.GUVectorize(product, "(m,n),(n)->(m)", gpukit.Zeros(2, 3), gpukit.Zeros(3)); err != nil {
+			t.Error(err)
+		}
+		x := []float64{0}
+		said(d.Launch(bigPart, gpukit.Blocks(1), gpukit.Threads(1), x), "bigPart", "781.25KB", "512KB", "an array that is an argument")
+		if err := d.Launch(bigArgument, gpukit.Blocks(1), gpukit.Threads(1), x, make([]float64, 100000)); err != nil || x[0] != 1 {
+			t.Error(err, x)
+		}
+		d.Close()
 	}
 }

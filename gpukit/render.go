@@ -142,3 +142,86 @@ func (a *Array) HTML() string {
 	b.WriteString("</div>")
 	return b.String()
 }
+
+// badge is what a device says of itself: its name, what it is, and how far its
+// numbers can be trusted. Of "cpu", "parallel" and simulated cards it is the same on
+// every machine, so nothing of the machine is in it.
+func (d *Device) badge() [][2]string {
+	rows := [][2]string{{"device", d.label()}}
+	add := func(name, text string) { rows = append(rows, [2]string{name, text}) }
+	if d.closed.Load() {
+		add("closed", "open it again to use it")
+	}
+	if d.gpu == nil {
+		what := "all cores of this machine's processor"
+		if d.goroutines == 1 {
+			what = "one core of this machine's processor"
+		}
+		add("what", what)
+		add("exact", "results, the bits of every other device; the bytes that Explain names")
+		add("measured", "times")
+		return rows
+	}
+	x := &d.gpu.info
+	what := x.Name
+	if x.Simulated {
+		what = "simulated " + what
+	}
+	add("what", fmt.Sprintf("%s: compute capability %v, %d multiprocessors, %s of memory", what, x.Capability, x.Multiprocessors, bytes(float64(x.Memory))))
+	if x.Simulated {
+		add("exact", "results, the bits of every other device; counts of instructions, memory traffic and copies")
+		add("predicted", "times; registers of a thread")
+		return rows
+	}
+	add("driver", fmt.Sprintf("CUDA %v", x.Driver))
+	add("exact", "results, of the code that simulated cards execute; sizes of grids, blocks and copies; registers of a thread")
+	add("measured", "times of kernels and copies, by the card")
+	return rows
+}
+
+// String returns a few lines: the name with the settings that With changed, what the
+// device is, and which of its numbers are exact, which predicted and which measured.
+// For "cpu", "parallel" and simulated cards they are the same on every machine. Name
+// is the name alone.
+func (d *Device) String() string {
+	if d == nil || d.core == nil {
+		return d.Name()
+	}
+	var b strings.Builder
+	for i, r := range d.badge() {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "%-9s  %s", r[0], r[1])
+	}
+	return b.String()
+}
+
+// badgeColours mark what kind of number a line of a badge is about: seen on white and on
+// black alike, and never the only sign of it.
+var badgeColours = map[string]string{"exact": "#2a9d6f", "predicted": "#c98500", "measured": "#4a86e8", "closed": "#d9534f"}
+
+// HTML returns the lines of String as a badge for the notebook. Text has the
+// colour of the page.
+func (d *Device) HTML() string {
+	if d == nil || d.core == nil {
+		return "<pre>" + html.EscapeString(d.Name()) + "</pre>"
+	}
+	var b strings.Builder
+	b.WriteString(`<div style="display:inline-block;border:1px solid #808080;border-radius:6px;padding:0.5em 1em;line-height:1.5">`)
+	for i, r := range d.badge() {
+		name, text, colour := html.EscapeString(r[0]), html.EscapeString(r[1]), badgeColours[r[0]]
+		switch {
+		case i == 0:
+			fmt.Fprintf(&b, `<div><b>%s</b></div>`, text)
+		case r[0] == "what":
+			fmt.Fprintf(&b, `<div>%s</div>`, text)
+		case colour != "":
+			fmt.Fprintf(&b, `<div><span style="border-left:0.5em solid %s;padding-left:0.5em"><b>%s</b></span> %s</div>`, colour, name, text)
+		default:
+			fmt.Fprintf(&b, `<div>%s: %s</div>`, name, text)
+		}
+	}
+	b.WriteString(`</div>`)
+	return b.String()
+}

@@ -155,12 +155,26 @@ func TestRaceNamesTheElement(t *testing.T) {
 	defer d.Close()
 	x, g := make([]float64, 10), FromFlat(make([]int32, 12), 3, 4)
 	err := d.Launch(tRace, Blocks(1), Threads(64), x, g)
-	if err == nil || !strings.Contains(err.Error(), "writes x[7]") {
-		t.Errorf("error %v", err)
+	if err == nil || !strings.Contains(err.Error(), "writes x[7]") || strings.Count(err.Error(), "thread (") != 2 {
+		t.Errorf("error %v", err) // each of the two threads once
 	}
 	err = d.Launch(tRaceLater, Blocks(2), Threads(1), Must(d.Put(g)).T())
 	if err == nil || !strings.Contains(err.Error(), "writes grid[3][1]") {
 		t.Errorf("error %v", err)
+	}
+}
+
+func tMeet(sum []int64) { simt.AddInt64(&sum[simt.Grid1()%2], 1) }
+
+// A trace counts how often the lanes of a warp wait for each other at an address.
+func TestAtomicConflictsAreCounted(t *testing.T) {
+	d := MustOpen("sim:gtx-970")
+	defer d.Close()
+	sum := make([]int64, 2)
+	d.StartTrace()
+	err := d.Launch(tMeet, Blocks(1), Threads(64), sum)
+	if n := d.StopTrace().Counter("atomic conflicts"); err != nil || n != 2*(16-1) || sum[0] != 32 || sum[1] != 32 {
+		t.Errorf("%d conflicts, sums %v, error %v", n, sum, err)
 	}
 }
 

@@ -1,11 +1,5 @@
 package simt
 
-// The atomic operations take the address of an element, &x[i], of an array
-// that other threads see: a slice or a shared array. All return the value
-// before, as CUDA's do; sync/atomic's own functions, which kernels may use
-// too, return the value after. Sums of floats depend on the order of the
-// threads.
-
 // AddInt32 adds v to *p and returns the value before.
 func AddInt32(p *int32, v int32) int32 { return outside[int32]("AddInt32") }
 
@@ -18,10 +12,12 @@ func AddUint32(p *uint32, v uint32) uint32 { return outside[uint32]("AddUint32")
 // AddUint64 adds v to *p and returns the value before.
 func AddUint64(p *uint64, v uint64) uint64 { return outside[uint64]("AddUint64") }
 
-// AddFloat32 adds v to *p and returns the value before.
+// AddFloat32 adds v to *p and returns the value before. The last bits of a sum
+// depend on the order of the threads.
 func AddFloat32(p *float32, v float32) float32 { return outside[float32]("AddFloat32") }
 
-// AddFloat64 adds v to *p and returns the value before.
+// AddFloat64 adds v to *p and returns the value before. The last bits of a sum
+// depend on the order of the threads.
 func AddFloat64(p *float64, v float64) float64 { return outside[float64]("AddFloat64") }
 
 // MinInt32 makes *p the smaller of *p and v and returns the value before.
@@ -66,14 +62,18 @@ func ExchFloat32(p *float32, v float32) float32 { return outside[float32]("ExchF
 // ExchFloat64 puts v into *p and returns the value before.
 func ExchFloat64(p *float64, v float64) float64 { return outside[float64]("ExchFloat64") }
 
-// CasInt32 puts v into *p if *p is old, and returns the value before.
+// CasInt32 puts v into *p if *p is old, and returns the value before: old says
+// that it did.
 func CasInt32(p *int32, old, v int32) int32 { return outside[int32]("CasInt32") }
 
-// CasInt64 puts v into *p if *p is old, and returns the value before.
+// CasInt64 puts v into *p if *p is old, and returns the value before: old says
+// that it did.
 func CasInt64(p *int64, old, v int64) int64 { return outside[int64]("CasInt64") }
 
-// CasUint32 puts v into *p if *p is old, and returns the value before.
+// CasUint32 puts v into *p if *p is old, and returns the value before: old says
+// that it did.
 func CasUint32(p *uint32, old, v uint32) uint32 { return outside[uint32]("CasUint32") }
 
-// CasUint64 puts v into *p if *p is old, and returns the value before.
+// CasUint64 puts v into *p if *p is old, and returns the value before: old says
+// that it did.
 func CasUint64(p *uint64, old, v uint64) uint64 { return outside[uint64]("CasUint64") }

@@ -6,6 +6,15 @@
 // The functions have a meaning only inside a kernel, where the compiler takes
 // their place. Called by ordinary Go they panic and say so; the random numbers
 // alone are computed there too.
+//
+// Atomic operations take the address of an element, &x[i], of an array that other
+// threads see: a slice or a shared array. All return the value before, as CUDA's do;
+// sync/atomic's own functions, which kernels may use too, return the value after.
+//
+// Shuffles give each thread of a warp a value of another one, votes ask all of them.
+// All threads of the warp that have not left the kernel must arrive at the same one.
+//
+// Types stand in the names because notebooks know no generics.
 package simt
 
 import "gpunotes/gpukit/internal/libm"
