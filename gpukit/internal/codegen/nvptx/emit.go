@@ -3,6 +3,7 @@ package nvptx
 import (
 	"fmt"
 	"math"
+	mathbits "math/bits"
 	"slices"
 	"strings"
 
@@ -937,6 +938,11 @@ func (e *emitter) divide(in *ir.Instr, t ir.Type, x, y ptx.Operand) ptx.Operand 
 	case !constant:
 		e.check(in, ir.DivideByZero, e.get("setp.eq."+s, ptx.Pred, y, ptx.Int(0)))
 	}
+	if constant {
+		if r, ok := e.divideByPower(in.Op, t, x, y.Bits); ok {
+			return r
+		}
+	}
 	// The smallest integer by -1 overflows: divide by 1 and negate.
 	var minus ptx.Operand
 	overflows := (t == ir.I32 || t == ir.I64) && (!constant || int64(y.Bits) == -1)
@@ -961,6 +967,41 @@ func (e *emitter) divide(in *ir.Instr, t ir.Type, x, y ptx.Operand) ptx.Operand 
 		q = e.norm(t, q)
 	}
 	return q
+}
+
+// divideByPower divides by 2, 4 and so on, and by -2, -4 and so on, with shifts: a
+// division costs a card a hundred instructions.
+func (e *emitter) divideByPower(op ir.Op, t ir.Type, x ptx.Operand, divisor uint64) (r ptx.Operand, ok bool) {
+	s, b, c := suffix(t), bits(t), class(t)
+	n, minus := divisor, t.IsSigned() && int64(divisor) < 0
+	if minus {
+		n = -divisor
+	}
+	k := mathbits.TrailingZeros64(n)
+	width := 32
+	if t.Bits() == 64 {
+		width = 64
+	}
+	if n&(n-1) != 0 || k == 0 || t.IsSigned() && k >= t.Bits()-1 {
+		return r, false
+	}
+	low := ptx.Int(int64(n - 1))
+	if !t.IsSigned() {
+		if op == ir.OpRem {
+			return e.get("and."+b, c, x, low), true
+		}
+		return e.get("shr."+s, c, x, ptx.Int(int64(k))), true
+	}
+	// Towards zero: below it, n-1 more.
+	more := e.get("and."+b, c, e.get("shr."+s, c, x, ptx.Int(int64(width-1))), low)
+	up := e.get("add."+s, c, x, more)
+	if op == ir.OpRem {
+		return e.get("sub."+s, c, x, e.get("and."+b, c, up, ptx.Int(-int64(n)))), true
+	}
+	if r = e.get("shr."+s, c, up, ptx.Int(int64(k))); minus {
+		r = e.get("neg."+s, c, r)
+	}
+	return r, true
 }
 
 // shift emits << and >>. PTX clamps the count at the register's width, which is

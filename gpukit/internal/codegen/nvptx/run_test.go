@@ -373,7 +373,19 @@ func TestConstantOperands(t *testing.T) {
 			continue
 		}
 		var ks []*Kernel
-		for j, v := range specials(s.in[1]) {
+		constants := specials(s.in[1])
+		if op := s.f.Body.Instrs[0].Op; (op == ir.OpDiv || op == ir.OpRem) && s.in[1].IsInt() {
+			top := s.in[1].Bits()
+			if s.in[1].IsSigned() {
+				top--
+			}
+			for k := 1; k < top; k++ { // powers of two are shifts
+				if constants = append(constants, ir.Bits(1)<<k); s.in[1].IsSigned() {
+					constants = append(constants, ^ir.Bits(0)<<k)
+				}
+			}
+		}
+		for j, v := range constants {
 			if s.in[0] != s.in[1] && j%3 > 0 {
 				continue
 			}
