@@ -22,6 +22,9 @@ hooks() {
 }
 
 [ $# -gt 0 ] || set -- bash
+users_path=$PATH
+# What root runs here must not come from a folder that users can write to.
+[ "$(/usr/bin/id -u)" != 0 ] || PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 hooks /usr/local/bin/start-notebook.d
 as_user=()
 
@@ -82,4 +85,4 @@ fi
 
 [ -z "$NB_UMASK" ] || umask "$NB_UMASK"
 hooks /usr/local/bin/before-notebook.d
-exec "${as_user[@]}" "$@"
+PATH=$users_path exec "${as_user[@]}" "$@"
