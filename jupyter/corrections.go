@@ -302,6 +302,98 @@ var patches = map[string][]patch{gomacro: {
 		old:  "\tbasicTypes := &ir.Comp.Universe.BasicTypes\n\n\t// --------- types ---------\n\tc := ir.Comp\n",
 		new:  "\tbasicTypes := &ir.Comp.Universe.BasicTypes\n\n\t// --------- types ---------\n\tc := ir.Comp\n\twhole = c\n",
 	},
+	{
+		// A method value kept the variable that it was taken from, not a copy of it.
+		file: "fast/selector.go",
+		old:  "\ttfield, fieldindex, addressof, deref := c.computeMethodFieldIndex(t, mtd)\n\trtfield := tfield.ReflectType()\n",
+		new:  "\ttfield, fieldindex, addressof, deref := c.computeMethodFieldIndex(t, mtd)\n\trtfield := tfield.ReflectType()\n\tif tfunc.In(0).Kind() != r.Ptr && !addressof {\n\t\tpath, pointer := fieldindex, deref\n\t\tdefer func() { ret = ofCopy(ret, path, pointer) }()\n\t\tfieldindex, deref = nil, false\n\t}\n",
+	},
+	{
+		// Functions wrote a blank parameter, and read a blank result, at the index -1.
+		file: "fast/function.go",
+		old:  "\t\tbind := c.NewBind(name, VarBind, t.In(i))\n\t\tbinds[i] = bind\n",
+		new:  "\t\tif name == \"_\" {\n\t\t\tname = \"\"\n\t\t}\n\t\tbind := c.NewBind(name, VarBind, t.In(i))\n\t\tbinds[i] = bind\n",
+	},
+	{
+		file: "fast/function.go",
+		old:  "\t\tbind := c.DeclVar0(name, t.Out(i), nil)\n\t\tbinds[i] = bind\n\t\t// compile the extraction",
+		new:  "\t\tif name == \"_\" {\n\t\t\tname = \"\"\n\t\t}\n\t\tbind := c.DeclVar0(name, t.Out(i), nil)\n\t\tbinds[i] = bind\n\t\t// compile the extraction",
+	},
+	{
+		// A package had one name only.
+		file: "fast/import.go",
+		old:  "\t\t\tpaths[path] = name\n",
+		new:  "\t\t\tif _, twice := paths[path]; twice {\n\t\t\t\tc.ImportPackagesOrError(map[string]PackageName{path: name})\n\t\t\t\tcontinue\n\t\t\t}\n\t\t\tpaths[path] = name\n",
+	},
+	{
+		// Two blank fields were one name twice.
+		file: "xreflect/struct.go",
+		old:  "\t\trfields[i] = fields[i].toReflectField(forceExported)\n",
+		new:  "\t\trfields[i] = fields[i].toReflectField(forceExported)\n\t\tif fields[i].Name == \"_\" {\n\t\t\trfields[i].Name = fmt.Sprint(StrGensymPrivate, \"_\", i)\n\t\t}\n",
+	},
+	{
+		// A method with a pointer receiver found no address of a number, string or bool.
+		file: "fast/selector.go",
+		old:  "\tobj2method := c.compileObjGetMethod(e.Type, mtd)\n\tfun := e.AsX1()\n",
+		new:  "\te = c.addressed(node, e, mtd)\n\tobj2method := c.compileObjGetMethod(e.Type, mtd)\n\tfun := e.AsX1()\n",
+	},
+	{
+		// Pointers to types other than structs had no methods.
+		file: "fast/selector.go",
+		old:  "\t\tmtd, mtdn := c.LookupMethod(t, name)\n\t\tswitch mtdn {\n",
+		new:  "\t\tt, _ = pointerTo(t)\n\t\tmtd, mtdn := c.LookupMethod(t, name)\n\t\tswitch mtdn {\n",
+	},
+	{
+		// Nor had (*T).Method a meaning.
+		file: "fast/selector.go",
+		old:  "\tmtd, count := c.LookupMethod(t, node.Sel.Name)\n",
+		new:  "\towner, _ := pointerTo(t)\n\tmtd, count := c.LookupMethod(owner, node.Sel.Name)\n",
+	},
+	{
+		file: "fast/selector.go",
+		old:  "\treturn c.compileMethodAsFunc(t, mtd)\n",
+		new:  "\treturn c.methodExpr(t, mtd)\n",
+	},
+	{
+		// Structs without a name had no methods of embedded fields.
+		file: "xreflect/lookup.go",
+		old:  "t.kind != r.Interface) {\n\t\treturn\n\t}\n\tv := t.universe\n",
+		new:  "t.kind != r.Interface && t.kind != r.Struct) {\n\t\treturn\n\t}\n\tv := t.universe\n",
+	},
+	{
+		file: "xreflect/lookup.go",
+		old:  "t.kind != r.Interface) {\n\t\treturn\n\t}\n\tqname := ",
+		new:  "t.kind != r.Interface && t.kind != r.Struct) {\n\t\treturn\n\t}\n\tqname := ",
+	},
+	{
+		// What a dot import says was lost where it is not alone.
+		file: "fast/compile.go",
+		old:  "\t\texprs := make([]*Expr, 0, len(decls))\n\t\tfor _, decl := range decls {\n",
+		new:  "\t\texprs := make([]*Expr, 0, len(decls))\n\t\tif e := c.Code.AsExpr(); e != nil {\n\t\t\texprs = append(exprs, e)\n\t\t}\n\t\tfor _, decl := range decls {\n",
+	},
+	{
+		// Empty structs are of one size: they turn into each other.
+		file: "xreflect/value.go",
+		old:  "\t\trv = rv.Convert(rt)\n",
+		new:  "\t\tif sameEmpty(rv, rt) {\n\t\t\treturn Value{r.Zero(rt)}\n\t\t}\n\t\trv = rv.Convert(rt)\n",
+	},
+	{
+		file: "fast/convert.go",
+		old:  "\tcase rtin == rtypeOfForward:\n\t\t// conversion from forward-declared type\n",
+		new:  "\tcase xr.Empty(rtin) && xr.Empty(rtout):\n\t\treturn func(xr.Value) xr.Value { return xr.ZeroR(rtout) }\n\tcase rtin == rtypeOfForward:\n\t\t// conversion from forward-declared type\n",
+	},
+	{
+		// Integers beyond 64 bits became a part of theirs as floats.
+		file: "base/untyped/lit.go",
+		old:  "\t\t\t\tn, exact = constant.Uint64Val(src)\n\t\t\t}\n",
+		new:  "\t\t\t\tn, exact = constant.Uint64Val(src)\n\t\t\t}\n\t\t\tif !exact && t.Kind() == r.Float32 {\n\t\t\t\tn, _ = constant.Float32Val(src)\n\t\t\t} else if !exact {\n\t\t\t\tn, _ = constant.Float64Val(src)\n\t\t\t}\n",
+	},
+	{
+		// A loop over what was declared before counted in it, and left it one too large.
+		file: "fast/range.go",
+		old:  "\tflag := true // node.Tok",
+		new:  "\tnode = intoItsOwn(node)\n\tflag := true // node.Tok",
+	},
 }, zeromq: {
 	{
 		// Jupyter's protocol 5.4 welcomes whoever subscribes.

@@ -18,6 +18,7 @@ var changes = []struct{ old, new, why string }{
 	{"\treturn sub\n", "\tif sub.Header.MsgType == \"iopub_welcome\" {\n\t\treturn client.recvIOSub(t, timeout)\n\t}\n\treturn sub\n", "protocol 5.4 welcomes who subscribes"},
 	{`"30 true"`, `"30"`, "what was not asked for is not shown"},
 	{`"123 true"`, `"123"`, "what was not asked for is not shown"},
+	{`"    3",`, `"    _ = 3",`, "a value in a block that nobody uses is refused, as Go does"},
 }
 
 // TestGophernotesOwnTests runs the tests that gophernotes comes with against an

@@ -49,7 +49,7 @@ func (k *kernel) records(v interface{}, of xreflect.Type) (t table, ok bool) {
 	if elem.Kind() == reflect.Ptr {
 		elem = elem.Elem()
 	}
-	if elem.Kind() != reflect.Struct || elem.NumField() == 0 || elem.Field(0).Name == xreflect.StrGensymInterface {
+	if elem.Kind() != reflect.Struct || xreflect.Empty(elem) || elem.Field(0).Name == xreflect.StrGensymInterface {
 		return t, false
 	}
 	for i := 0; i < elem.NumField(); i++ {

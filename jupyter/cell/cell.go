@@ -76,7 +76,8 @@ func (s *source) chunks(nodes []ast.Node) []Chunk {
 		// A declaration of err ends its chunk: the error rule must look at
 		// it before the next declaration uses what came with it.
 		for decl && j < len(nodes) && !assignsErr(nodes[j-1]) && !unpacks(nodes[j-1]) {
-			if _, ok := nodes[j].(ast.Decl); !ok || unpacks(nodes[j]) {
+			// Imports stay when what follows them fails.
+			if _, ok := nodes[j].(ast.Decl); !ok || unpacks(nodes[j]) || isImport(nodes[j-1]) != isImport(nodes[j]) {
 				break
 			}
 			j++
@@ -93,6 +94,11 @@ func (s *source) chunks(nodes []ast.Node) []Chunk {
 		i = j
 	}
 	return list
+}
+
+func isImport(node ast.Node) bool {
+	g, ok := node.(*ast.GenDecl)
+	return ok && g.Tok == token.IMPORT
 }
 
 // endOf is node.End, or no position for the nodes only gomacro knows.

@@ -315,6 +315,9 @@ func (s *Session) runChunk(src *source, c Chunk, last bool) (Result, *Error) {
 	expr, failed := s.compile(src, c)
 	if failed != nil {
 		s.restore(before, func(string, *fast.Bind) bool { return true })
+		if c.Decl && len(c.Nodes) > 1 && !failed.Interrupted {
+			failed.Message += "\nnone of the declarations beside this one is kept: run the cell again when it is mended"
+		}
 		return Result{}, failed
 	}
 	if expr != nil {
@@ -432,9 +435,11 @@ func (s *Session) compile(src *source, c Chunk) (expr *fast.Expr, failed *Error)
 	defer s.compiling.Unlock()
 	s.compilingNow.Store(true)
 	defer s.compilingNow.Store(false)
+	restore := s.keepMethods(c.Nodes)
 	defer func() {
 		if r := recover(); r != nil {
 			s.ir.Comp.Code.Clear()
+			restore()
 			failed = s.compileError(src, c, r)
 		}
 	}()
@@ -506,40 +511,27 @@ func inspect(n ast.Node, f func(ast.Node) bool) {
 
 // compileDecls compiles declarations that may refer to each other in any
 // order. gomacro sorts them, but has no order for functions that call each
-// other in a circle: there, all functions are announced before the first body.
+// other in a circle, and does not see what calls methods: there, all functions
+// and methods are announced before the first body.
 func (s *Session) compileDecls(nodes []ast.Node) (expr *fast.Expr) {
 	c := s.ir.Comp
+	funcs, others := splitFuncs(nodes)
+	methods, others := splitMethods(others)
+	if len(methods) > 0 {
+		return s.compileAnnounced(funcs, methods, others)
+	}
 	before := s.names()
 	defer func() {
 		r := recover()
 		if r == nil {
 			return
 		}
-		funcs, others := splitFuncs(nodes)
 		if len(funcs) < 2 || !strings.Contains(Caught(r).Message, "undefined identifier") {
 			panic(r)
 		}
 		c.Code.Clear()
 		c.Binds, c.Types = before.binds, before.types
-		// Variables last: their values may come from the functions. What
-		// those then lack is an error, as it was.
-		types, vars := splitVars(others)
-		var code []*fast.Expr
-		if len(types) > 0 {
-			code = append(code, s.ir.CompileAst(ast2.NodeSlice{X: types}))
-		}
-		for _, f := range funcs {
-			t, _, _ := c.TypeFunction(f.Type)
-			c.NewFuncBind(f.Name.Name, t)
-		}
-		for _, f := range funcs {
-			c.Decl(f)
-			code = append(code, c.Code.AsExpr())
-		}
-		if len(vars) > 0 {
-			code = append(code, s.ir.CompileAst(ast2.NodeSlice{X: vars}))
-		}
-		expr = inTurn(code)
+		expr = s.compileAnnounced(funcs, nil, others)
 	}()
 	return s.ir.CompileAst(ast2.NodeSlice{X: nodes})
 }

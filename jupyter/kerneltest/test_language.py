@@ -234,3 +234,123 @@ def test_kernels_take_structs(nb):
 def test_a_panic_in_a_method_that_fmt_calls(nb):
     got = nb.ok('type Bad struct { X int }\nfunc (b Bad) String() string { panic("no text") }\nfmt.Println(Bad{1}, "on")')
     assert got.text() == "%!v(PANIC=String method: no text) on\n"
+
+
+@pytest.mark.parametrize(
+    "code, use, value",
+    [
+        ("type Fwd struct{ x int }\nfunc (m Fwd) One() int { return m.Two() }\nfunc (m Fwd) Two() int { return m.x }", "Fwd{3}.One()", "3"),
+        ("func (m *Fwd) A(n int) int { if n == 0 { return m.x }; return m.B(n - 1) }\nfunc (m *Fwd) B(n int) int { if n == 0 { return -m.x }; return m.A(n - 1) }", "(&Fwd{3}).A(4), (&Fwd{3}).A(5)", "3 -3"),
+        ("func NewG() *G { g := &G{}; g.Edge(1, 2); return g }\nvar theG = NewG()\ntype G struct { n int }\nfunc (g *G) Edge(a, b int) { g.n += a + b + deflt }\nconst deflt = 4", "theG.n", "7"),
+        ("func helperA(m *Graph) int { return m.Size() }\ntype Graph struct { k int }\nfunc (m *Graph) Size() int { return m.k + helperB(m) }\nfunc helperB(m *Graph) int { if m.k > 0 { return helperC(&Graph{m.k - 1}) }; return total }\n"
+         "func helperC(m *Graph) int { return helperB(m) + m.Size() }\nvar total = 1", "helperA(&Graph{2})", "7"),
+        ("type Op func(int) int\nfunc (o Op) Twice(x int) int { return o.Once(o.Once(x)) }\nfunc (o Op) Once(x int) int { return o(x) }", "Op(func(x int) int { return x + 1 }).Twice(3)", "5"),
+        ("type Fwd struct{ x, y int }\nfunc (m Fwd) One() int { return m.Two() + m.Three() }\nfunc (m Fwd) Two() int { return m.y }\nfunc (m Fwd) Three() int { return 100 }", "Fwd{3, 4}.One()", "104"),
+        ("func even(n int) bool { if n == 0 { return yes }; return odd(n - 1) }\nfunc odd(n int) bool { if n == 0 { return !yes }; return even(n - 1) }\nvar yes = true\nvar even4 = even(4)", "even4, odd(4)", "true false"),
+    ],
+)
+def test_declarations_in_any_order(nb, code, use, value):
+    nb.ok(code)
+    assert nb.ok(use).plain == value
+
+
+def test_methods_of_pointers_to_what_is_no_struct(nb):
+    nb.ok("type Cn int\nfunc (c *Cn) Inc() *Cn { *c++; return c }\nfunc (c Cn) Get() int { return int(c) }\ntype St string\nfunc (s *St) Add(x string) { *s += St(x) }\n"
+          "type Fl float64\nfunc (f *Fl) Add(x float64) { *f += Fl(x) }\ntype U8 uint8\nfunc (u *U8) Add() { *u += 200 }\ntype Bo bool\nfunc (b *Bo) Flip() { *b = !*b }\n"
+          "type Stack []int\nfunc (s *Stack) Push(v int) { *s = append(*s, v) }\nfunc (s Stack) Len() int { return len(s) }")
+    for code, value in (
+        ("var cn Cn\ncn.Inc()\ncn.Inc().Inc()\ncn, cn.Get()", "3 3"),
+        ("func local() Cn { var d Cn = 4; d.Inc(); return d }\nlocal()", "5"),
+        ("func inner() Cn { var d Cn = 4; func() { d.Inc() }(); return d }\ninner()", "5"),
+        ("func param(d Cn) Cn { d.Inc(); return d }\nparam(6)", "7"),
+        ("type Has struct { M Cn; s St }\nhas := Has{}\nhas.M.Inc()\nhas.s.Add(\"ab\")\nhas.s.Add(\"c\")\nhas.M, has.s", "1 abc"),
+        ("type Emb struct { Cn }\nvar emb Emb\nemb.Cn.Inc()\nemb.Inc()\nemb.Cn", "2"),
+        ("var st St\nst.Add(\"q\")\nst", "q"),
+        ("var bo Bo\nbo.Flip()\nbo", "true"),
+        ("var fl Fl\nfl.Add(2.5)\naddTo := fl.Add\naddTo(2)\nfl", "4.5"),
+        ("us := []U8{1, 2}\nus[1].Add()\nus[1].Add()\nus", "[1 146]"),
+        ("var stack Stack\nstack.Push(1)\nsp := &stack\nsp.Push(3)\nsp.Len(), stack", "2 [1 3]"),
+        ("func lenOf(q *Stack) int { return q.Len() }\nlenOf(sp)", "2"),
+        ("pq := new(Cn)\npq.Inc()\n*pq.Inc().Inc(), pq.Get()", "3 3"),
+        ("incr := (*Cn).Inc\nincr(pq)\n*pq, (*Stack).Len(sp), (*Cn).Get(pq)", "4 2 4"),
+    ):
+        assert nb.ok(code).plain == value, code
+
+
+def test_method_expressions(nb):
+    nb.ok("type P1 struct { n int }\nfunc (p *P1) Inc() { p.n++ }\nfunc (p P1) Get() int { return p.n }\nfunc (p P1) Sum(xs ...int) int { for _, x := range xs { p.n += x }; return p.n }\ntype Mid struct { *P1 }\np1 := &P1{}")
+    assert nb.ok("incP := (*P1).Inc\nincP(p1)\n(*P1).Get(p1), P1.Get(*p1), P1.Sum(*p1, 1, 2), (*P1).Sum(p1)").plain == "1 1 4 1"
+    assert nb.ok("bump := Mid.Inc\nbump(Mid{p1})\np1.n, Mid.Get(Mid{p1}), (*Mid).Get(&Mid{p1})").plain == "2 2 2"
+    assert nb.ok("Square.Area(Square{2}), Shape.Area(Square{3}), time.Duration.Seconds(time.Second), (*Disc).Area(&Disc{1})").plain == "4 9 1 3"
+
+
+def test_methods_of_structs_without_a_name(nb):
+    assert nb.ok("var gg = struct { sync.Mutex; v map[string]int }{v: map[string]int{}}\ngg.Lock()\ngg.v[\"a\"]++\ngg.Unlock()\nlen(gg.v)").plain == "1"
+    assert nb.ok('var hasErr struct{ error }\nhasErr.error = fmt.Errorf("x")\nhasErr.Error()').plain == "x"
+    assert nb.ok("type Part struct { n int }\nfunc (p *Part) Inc() { p.n++ }\nvar anon struct { Part; k int }\nanon.Inc()\nanon.n").plain == "1"
+
+
+def test_methods_that_fail_leave_the_old_ones_and_imports(nb):
+    nb.ok("type Old struct{ x int }\nfunc (m Old) Three() int { return 3 }")
+    got = nb.fails('import "path"\nfunc (m Old) Three(k int) int { return m.Four(); goto L; L: return 2 }\nfunc (m Old) Four() int { return 1 }')
+    assert "none of the declarations" in got.error["evalue"]
+    assert nb.ok('Old{}.Three(), path.Base("a/b")').plain == "3 b"
+    assert "Four" in nb.fails("Old{}.Four()").error["evalue"]
+
+
+def test_method_values_copy_their_receiver(nb):
+    nb.ok('import "fmt"; import "time"\ntype Rc struct{ v int }\nfunc (t Rc) Get() int { return t.v }\nfunc (t Rc) Say() { fmt.Println("say", t.v) }\nfunc (t *Rc) PGet() int { return t.v }\ntype RcIn struct { *Rc }\ntype RcIn2 struct { Rc }')
+    assert nb.ok("rc := Rc{1}; rp := &rc; rg, rg2, rg3 := rc.Get, rp.Get, rc.PGet; rc.v = 7\nrg(), rg2(), rg3()").plain == "1 1 7"
+    assert nb.ok("ri, ri2 := RcIn{&Rc{1}}, RcIn2{Rc{1}}; rh, rh2 := ri.Get, ri2.Get; ri.v, ri2.v = 8, 8\nrh(), rh2(), ri.Get(), ri2.Get()").plain == "1 1 8 8"
+    assert nb.ok("var rfs []func() int\nfor _, q := range []Rc{{1}, {2}} { rfs = append(rfs, q.Get) }\nrfs[0](), rfs[1]()").plain == "1 2"
+    assert nb.ok("func later() { q := Rc{1}; defer q.Say(); q.v = 5 }\nlater()").text() == "say 1\n"
+    assert nb.ok("rtm := time.Unix(0, 0).UTC(); ryr := rtm.Year; rtm = rtm.AddDate(10, 0, 0)\nryr(), rtm.Year()").plain == "1970 1980"
+    assert "nil pointer" in nb.fails("var rnil *Rc\nrnil.Get()").error["evalue"]
+
+
+def test_blank_parameters_results_and_fields(nb):
+    nb.ok('import "strings"\nfunc bl1(_ int) string { return "x" }\nfunc bl2(a, _ string) string { return a }\nfunc bl3() (n int, _ error) { n = 3; return }\nfunc bl4(_, b float64) (_ int, s string) { return int(b), "s" }\nfunc bl5(int) int { return 9 }')
+    assert nb.ok('bcnt := 0; bh := func(_, _ string) { bcnt++ }; bh("a", "b")\nbn, _ := bl3()\nbu, bw := bl4(1, 2)\n'
+                 "bl1(1), bl2(\"q\", \"r\"), bn, bu, bw, bl5(1), bcnt, func(_ int) int { return 3 }(1), strings.Map(func(_ rune) rune { return 'x' }, \"ab\")").plain == "x q 3 2 s 9 1 3 xx"
+    assert nb.ok("type BlS struct { _ int; a int; _ string }\nBlS{a: 4}.a, BlS{a: 4}").plain == "4 {0 4 }"
+
+
+def test_empty_structs_differ(nb):
+    nb.ok('import "encoding/json"\ntype Em1 struct{}\ntype Em2 struct{}\nfunc (Em1) Name() string { return "em1" }\ntype EmIn struct { Em1; n int }\n'
+          'func empty(v interface{}) string { switch v.(type) { case Em1: return "1"; case Em2: return "2"; case struct{}: return "none" }; return "?" }')
+    assert nb.ok("empty(Em1{}), empty(Em2{}), empty(struct{}{}), empty(&Em1{})").plain == "1 2 none ?"
+    assert nb.ok("emm := map[interface{}]int{Em1{}: 1, Em2{}: 2}\n_, em12 := interface{}(Em1{}).(Em2)\nlen(emm), emm[Em2{}], em12").plain == "2 2 false"
+    assert nb.ok("var emy Em1 = struct{}{}\nvar emz struct{} = Em2{}\nemc := make(chan struct{}, 1); emc <- Em1{}\nems := []Em1{{}, struct{}{}}\nemy, emz, Em2(emy), EmIn{n: 2}, EmIn{}.Name(), len(ems)").plain == "{} {} {} {{} 2} em1 2"
+    assert nb.ok("emj, _ := json.Marshal(Em1{})\nstring(emj)").plain == "{}"
+    assert nb.ok("ems").plain == "[{} {}]"
+
+
+def test_types_declared_by_compiled_types_lose_their_methods(nb):
+    assert nb.ok("type Dur time.Duration\nDur(time.Second) / 1000, time.Duration(Dur(time.Second)).String()").plain == "1000000 1s"
+    assert nb.ok("type Moment time.Time\nvar moment interface{} = Moment{}\n_, isText := moment.(fmt.Stringer)\nisText").plain == "false"
+
+
+def test_imports_by_several_names(fresh):
+    nb = fresh()
+    assert nb.ok('import ("math"; mth "math")\nmath.Sqrt(mth.Sqrt(16))').plain == "2"
+    assert nb.ok('import q1 "sort"\nimport q2 "sort"\nq1.IsSorted(q2.IntSlice{1})').plain == "true"
+    assert nb.ok('import . "path"\nimport "os"\nBase("a/b"), os.Getpid() > 0').plain == "b true"
+    assert nb.ok('import (st "strings"; . "strconv"; _ "image/png")\nItoa(4), st.ToUpper("a"), Base("c/d")').plain == "4 A d"
+
+
+def test_constants_beyond_64_bits(nb):
+    nb.ok('import "math"\nconst big, light = 1 << 100, 299792458\ntype Big struct { x float64 }\nfunc same(x float64) float64 { return x }\nvar onexp float64 = 100000000000000000000\nvar cube float64 = light * light * light\nxb := 2.0; yb := 1e20; var fb float64 = 1e19')
+    assert nb.ok("float64(1 << 64), float64(big), math.Sqrt(1 << 100), math.Log2(1 << 90), onexp, cube").plain == (
+        "1.8446744073709552e+19 1.2676506002282294e+30 1.125899906842624e+15 90 1e+20 2.694400241737399e+25")
+    assert nb.ok("yb - 100000000000000000000, xb * (1 << 65), fb > 1<<65, []float64{1 << 64, 1 << 10}, Big{1 << 70}, same(-1 << 70)").plain == (
+        "0 7.378697629483821e+19 false [1.8446744073709552e+19 1024] {1.1805916207174113e+21} -1.1805916207174113e+21")
+    assert nb.ok("float32(1 << 70), float32(0x1000001000000000000), complex128(1 << 80), float64(1<<63), 3.0 * (1 << 62)").plain == (
+        "1.1805916e+21 4.7223665e+21 (1.2089258196146292e+24+0i) 9.223372036854776e+18 1.3835058055282164e+19")
+
+
+def test_range_sets_existing_variables(nb):
+    nb.ok("func lastOf(xs []int) int { i := -1; for i = range xs {}; return i }\nri := 9; rv := 0; var rs string; var rr rune")
+    assert nb.ok("lastOf([]int{1, 2, 3}), lastOf(nil)").plain == "2 -1"
+    assert nb.ok('for ri = range "héllo" {}\nrj := ri\nfor ri, rv = range []int{4, 5, 6} { if rv == 5 { continue }; if ri == 2 { break } }\nrj, ri, rv').plain == "5 2 6"
+    assert nb.ok('rk := 0; ra := [3]int{0, 1, 2}\nfor rk, ra[rk] = range []int{4, 5, 6} {}\nra, rk').plain == "[5 6 2] 2"
+    assert nb.ok('for rs, rv = range map[string]int{"a": 7} {}\nfor _, rr = range "xyz" {}\nrc := make(chan int, 2); rc <- 1; rc <- 2; close(rc)\nfor rv = range rc {}\nrs, rv, string(rr)').plain == "a 2 z"

@@ -2,6 +2,7 @@ package fast
 
 import (
 	"go/ast"
+	"go/token"
 	r "reflect"
 	"strings"
 	"sync"
@@ -479,4 +480,90 @@ func guardElsewhere(e *Expr) {
 		}))
 	}
 	e.Lit = Lit{Type: e.Type}
+}
+
+// ofCopy makes a method value of a method with a value receiver, whose getter takes
+// the receiver itself: it is found and copied when the method value is made.
+func ofCopy(get func(xr.Value) xr.Value, fields []int, deref bool) func(xr.Value) xr.Value {
+	return func(obj xr.Value) xr.Value {
+		switch len(fields) {
+		case 0:
+		case 1:
+			obj = field0(obj, fields[0])
+		default:
+			obj = fieldByIndex(obj, fields)
+		}
+		if deref {
+			if obj.IsNil() {
+				var none *int
+				*none = 0 // as Go panics
+			}
+			obj = obj.Elem()
+		}
+		return get(unaddressed(obj))
+	}
+}
+
+// pointerTo goes through a pointer to a named type that is no struct and no interface.
+func pointerTo(t xr.Type) (xr.Type, bool) {
+	if t.Kind() == r.Ptr && !t.Named() && t.Elem().Named() && t.Elem().Kind() != r.Interface && t.Elem().Kind() != r.Ptr {
+		return t.Elem(), true
+	}
+	return t, false
+}
+
+// addressed is &x where x.Method needs it and x lies where only & finds it:
+// numbers, strings and bools.
+func (c *Comp) addressed(node *ast.SelectorExpr, e *Expr, mtd xr.Method) *Expr {
+	if len(mtd.FieldIndex) == 0 && mtd.Type != nil && mtd.Type.In(0).Kind() == r.Ptr && reflect.IsOptimizedKind(e.Type.Kind()) {
+		return c.addressOf(node.X, nil)
+	}
+	return e
+}
+
+// methodExpr is T.Method and (*T).Method, methods of embedded fields included.
+func (c *Comp) methodExpr(t xr.Type, mtd xr.Method) *Expr {
+	if mtd.Type == nil || t.Kind() == r.Interface {
+		return c.compileMethodAsFunc(t, mtd)
+	}
+	get := c.compileObjGetMethod(t, mtd)
+	tfunc := c.changeFirstParam(t, mtd.Type)
+	call := xr.Value.Call
+	if tfunc.IsVariadic() {
+		call = xr.Value.CallSlice
+	}
+	return exprX1(tfunc, func(*Env) xr.Value {
+		return xr.MakeFunc(tfunc, func(args []xr.Value) []xr.Value {
+			return call(get(args[0]), args[1:])
+		})
+	})
+}
+
+// intoItsOwn makes a loop that sets existing variables, for k, v = range x, one with
+// variables of its own, which the body sets them to.
+func intoItsOwn(node *ast.RangeStmt) *ast.RangeStmt {
+	if node.Tok != token.ASSIGN || node.Key == nil {
+		return node
+	}
+	own := *node
+	own.Tok = token.DEFINE
+	set := &ast.AssignStmt{TokPos: node.TokPos, Tok: token.ASSIGN}
+	for i, to := range []*ast.Expr{&own.Key, &own.Value} {
+		if *to == nil {
+			continue
+		}
+		if id, ok := (*to).(*ast.Ident); ok && id.Name == "_" {
+			continue
+		}
+		mine := &ast.Ident{NamePos: (*to).Pos(), Name: [...]string{"key", "element"}[i] + "\u00b7"} // no cell can write it
+		set.Lhs, set.Rhs = append(set.Lhs, *to), append(set.Rhs, mine)
+		*to = mine
+	}
+	if len(set.Lhs) == 0 {
+		return node
+	}
+	body := *node.Body
+	body.List = append([]ast.Stmt{set}, body.List...)
+	own.Body = &body
+	return &own
 }

@@ -44,6 +44,7 @@ func Brand(t Type, local bool) {
 		cells.selves, cells.old = map[*types.Named]bool{}, map[*types.Named]r.Type{}
 	}
 	cells.named[named] = xt
+	xt.rtype = bare(xt.rtype)
 	name := t.String()
 	if local {
 		cells.locals++
@@ -98,8 +99,11 @@ func settled(g types.Type) bool {
 
 // branded puts the name into the tag of the first field.
 func branded(rt r.Type, name string) (r.Type, bool) {
-	if rt.Kind() != r.Struct || rt.NumField() == 0 || rt.Name() != "" {
+	if rt.Kind() != r.Struct || rt.Name() != "" {
 		return nil, false
+	}
+	if rt.NumField() == 0 {
+		return r.StructOf([]r.StructField{{Name: StrGensymPrivate + "_", Type: rt, Tag: r.StructTag(`json:"-" xml:"-" ` + brandKey + ":" + strconv.Quote(name))}}), true
 	}
 	fields := make([]r.StructField, rt.NumField())
 	for i := range fields {
@@ -115,6 +119,59 @@ func branded(rt r.Type, name string) (r.Type, bool) {
 	}
 	fields[0].Tag = r.StructTag(strings.TrimSpace(tag + " " + brandKey + ":" + strconv.Quote(name)))
 	return r.StructOf(fields), true
+}
+
+// bare is what is under a type of a compiled package: a type of a cell that is
+// declared by it has none of its methods.
+func bare(rt r.Type) (plain r.Type) {
+	if rt.Name() == "" || rt.PkgPath() == "" || rt == rTypeOfForward {
+		return rt
+	}
+	defer func() {
+		if recover() != nil {
+			plain = rt // a struct that reflection cannot make
+		}
+	}()
+	switch rt.Kind() {
+	case r.Array:
+		return r.ArrayOf(rt.Len(), rt.Elem())
+	case r.Chan:
+		return r.ChanOf(rt.ChanDir(), rt.Elem())
+	case r.Func:
+		in, out := make([]r.Type, rt.NumIn()), make([]r.Type, rt.NumOut())
+		for i := range in {
+			in[i] = rt.In(i)
+		}
+		for i := range out {
+			out[i] = rt.Out(i)
+		}
+		return r.FuncOf(in, out, rt.IsVariadic())
+	case r.Map:
+		return r.MapOf(rt.Key(), rt.Elem())
+	case r.Slice:
+		return r.SliceOf(rt.Elem())
+	case r.Struct:
+		fields := make([]r.StructField, rt.NumField())
+		for i := range fields {
+			fields[i] = rt.Field(i)
+			fields[i].Index, fields[i].Offset = nil, 0
+		}
+		return r.StructOf(fields)
+	}
+	if t := plainTypes[rt.Kind()]; t != nil {
+		return t
+	}
+	return rt
+}
+
+// sameEmpty reports whether a value of an empty struct is wanted as one of another type.
+func sameEmpty(v r.Value, t r.Type) bool {
+	return v.IsValid() && v.Type() != t && Empty(v.Type()) && Empty(t)
+}
+
+// Empty reports whether a type is a struct that has no fields but the one that brands it.
+func Empty(t r.Type) bool {
+	return t.Kind() == r.Struct && t.NumField() == 0 || t.Kind() == r.Struct && t.NumField() == 1 && t.Field(0).Name == StrGensymPrivate+"_" && strings.Contains(string(t.Field(0).Tag), brandKey)
 }
 
 // hideField adds to the tag of a field that programs must not see what keeps the
@@ -646,7 +703,7 @@ func (p *printer) fields(v r.Value, g types.Type, depth int, methods bool) {
 		p.write(typeName(v.Type(), g))
 	}
 	p.write("{")
-	for i := 0; i < v.NumField(); i++ {
+	for i := 0; i < v.NumField() && !Empty(v.Type()); i++ {
 		if i > 0 && p.sharpV() {
 			p.write(", ")
 		} else if i > 0 {
@@ -773,7 +830,11 @@ func (v Value) filled(t r.Type) r.Value {
 	if v.isfwd() && v.rv.IsNil() {
 		return r.Zero(t)
 	}
-	return v.fwd()
+	rv := v.fwd()
+	if sameEmpty(rv, t) {
+		return r.Zero(t)
+	}
+	return rv
 }
 
 func filledArgs(f r.Type, in []Value, slice bool) []r.Value {
