@@ -389,6 +389,18 @@ var patches = map[string][]patch{gomacro: {
 		new:  "\t\t\t\tn, exact = constant.Uint64Val(src)\n\t\t\t}\n\t\t\tif !exact && t.Kind() == r.Float32 {\n\t\t\t\tn, _ = constant.Float32Val(src)\n\t\t\t} else if !exact {\n\t\t\t\tn, _ = constant.Float64Val(src)\n\t\t\t}\n",
 	},
 	{
+		// An interface within another was taken for a method of that name.
+		file: "go/parser/parser.go",
+		old:  "\t\t// embedded interface\n\t\tp.resolve(typ)\n",
+		new:  "\t\t// embedded interface\n\t\tp.resolve(typ)\n\t\tidents = nil\n",
+	},
+	{
+		// The methods of an interface were sought in the value in it.
+		file: "fast/interface.go",
+		old:  "\t\tv, t := extractor(obj)\n\t\treturn xr.ToEmulatedInterface(rtout, v, t, obj2methodFuncs)\n",
+		new:  "\t\tif v, ok := c.within(obj, extractor, tout); ok {\n\t\t\treturn v\n\t\t}\n\t\treturn xr.ToEmulatedInterface(rtout, obj, tin, obj2methodFuncs)\n",
+	},
+	{
 		// A loop over what was declared before counted in it, and left it one too large.
 		file: "fast/range.go",
 		old:  "\tflag := true // node.Tok",

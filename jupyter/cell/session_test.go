@@ -556,6 +556,8 @@ func TestHints(t *testing.T) {
 		{"func r() int { return rand.Intn(3) }", "import it first: import \"math/rand\""},
 		{"x := 1.0; x / 0", "variable that holds 0"},
 		{"func back() {\nL:\n\tgoto L\n}", "a for loop"},
+		{"n := uint(3)\nvar w int64 = 1 << n", "int64(1) << n"},
+		{"type P struct{}\nfunc (p *P) M() {}\nvar i interface{ M() } = P{}", "&T{...}"},
 	} {
 		_, err := s.Run(1, c.code)
 		if err == nil || !strings.Contains(err.Message, c.hint) {

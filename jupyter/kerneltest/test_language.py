@@ -354,3 +354,15 @@ def test_range_sets_existing_variables(nb):
     assert nb.ok('for ri = range "héllo" {}\nrj := ri\nfor ri, rv = range []int{4, 5, 6} { if rv == 5 { continue }; if ri == 2 { break } }\nrj, ri, rv').plain == "5 2 6"
     assert nb.ok('rk := 0; ra := [3]int{0, 1, 2}\nfor rk, ra[rk] = range []int{4, 5, 6} {}\nra, rk').plain == "[5 6 2] 2"
     assert nb.ok('for rs, rv = range map[string]int{"a": 7} {}\nfor _, rr = range "xyz" {}\nrc := make(chan int, 2); rc <- 1; rc <- 2; close(rc)\nfor rv = range rc {}\nrs, rv, string(rr)').plain == "a 2 z"
+
+
+def test_interfaces_within_interfaces(nb):
+    nb.ok('import "fmt"\ntype Iw1 interface{ A() int }\ntype Iw2 interface{ Iw1; B() int }\ntype Iws struct{ n int }\nfunc (z Iws) A() int { return z.n }\nfunc (z Iws) B() int { return 2*z.n }\n'
+          'type IwText interface{ fmt.Stringer; error }\ntype iwt struct{}\nfunc (iwt) String() string { return "s" }\nfunc (iwt) Error() string { return "e" }')
+    assert nb.ok("var iw2 Iw2 = Iws{4}\nvar iw1 Iw1 = iw2\nfunc useIw(z Iw1) int { return z.A() }\n_, iwOk := iw1.(Iw2)\niw2.A(), iw2.B(), iw1.A(), useIw(iw2), useIw(Iws{5}), iwOk, iw1.(Iws).n").plain == "4 8 4 4 5 true 4"
+    assert nb.ok("var iwt1 IwText = iwt{}\niwt1.String(), iwt1.Error()").plain == "s e"
+    assert nb.ok("var iwNone Iw2\nvar iwNone1 Iw1 = iwNone\niwNone1 == nil").plain == "true"
+    nb.ok("type IwP struct{ n string }\ntype IwSound interface{ Sound() string }\ntype IwName interface{ Name() string }\ntype IwBoth interface{ IwSound; IwName }\n"
+          'func (d *IwP) Sound() string { return "wau" }\nfunc (d *IwP) Name() string { d.n += "!"; return d.n }')
+    assert nb.ok('var iwb IwBoth = &IwP{"rex"}\nvar iws IwSound = iwb\niwb.Name(), iws.Sound(), iws.(IwName).Name(), iws.(*IwP).n').plain == "rex! wau rex!! rex!!"
+    assert "cannot name itself" in nb.fails("type IwSelf interface{ Next() IwSelf }").error["evalue"]

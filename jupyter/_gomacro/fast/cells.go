@@ -203,6 +203,16 @@ func (c *Comp) asInterface(v xr.Value, t, tout xr.Type) (res xr.Value, ok bool) 
 	return conv(v), true
 }
 
+// within converts what is in an interface to another interface; ok is false if only the
+// first one knows its methods.
+func (c *Comp) within(obj xr.Value, extract func(xr.Value) (xr.Value, xr.Type), tout xr.Type) (res xr.Value, ok bool) {
+	if !obj.IsValid() || reflect.IsNillableKind(obj.Kind()) && obj.IsNil() {
+		return xr.ZeroR(tout.ReflectType()), true
+	}
+	v, t := extract(obj)
+	return c.asInterface(v, t, tout)
+}
+
 // switchInterface is the comparison of a type switch with an interface.
 func (c *Comp) switchInterface(idx int, t xr.Type, end *int) Stmt {
 	return func(env *Env) (Stmt, *Env) {
