@@ -171,7 +171,7 @@ notebooks: kernel
 notebooks-update: kernel
 	@$(PY) $(LAB)/notebooks.py update $(NOTEBOOKS)
 
-test-all: test-engines test-amd64-v3 test-ptxas test-cuda test-accuracy test-experiments test-browser test-images test-newcomer-lab
+test-all: test-engines test-amd64-v3 test-ptxas test-cuda test-accuracy test-experiments test-browser test-images
 
 # Every kind of PTX that we write, through the assemblers that NVIDIA ships for Linux on x86-64 and arm64, and through the
 # compiler in the driver, where there is one (GPUNOTES_PTXJIT=file names it, or several; no GPU is needed).
