@@ -182,7 +182,7 @@ var patches = map[string][]patch{gomacro: {
 	{
 		file: "xreflect/value.go",
 		old:  "\tv.fwd().SetMapIndex(key.fwd(), elem.fwd())\n",
-		new:  "\tm := v.fwd()\n\tm.SetMapIndex(key.filled(m.Type().Key()), elem.filled(m.Type().Elem()))\n",
+		new:  "\tm := v.fwd()\n\tm.SetMapIndex(key.asKey(m.Type().Key()), elem.filled(m.Type().Elem()))\n",
 	},
 	{
 		file: "xreflect/value.go",
@@ -399,6 +399,12 @@ var patches = map[string][]patch{gomacro: {
 		file: "fast/interface.go",
 		old:  "\t\tv, t := extractor(obj)\n\t\treturn xr.ToEmulatedInterface(rtout, v, t, obj2methodFuncs)\n",
 		new:  "\t\tif v, ok := c.within(obj, extractor, tout); ok {\n\t\t\treturn v\n\t\t}\n\t\treturn xr.ToEmulatedInterface(rtout, obj, tin, obj2methodFuncs)\n",
+	},
+	{
+		// nil had no type as the key of a map.
+		file: "xreflect/value.go",
+		old:  "\treturn Value{v.fwd().MapIndex(key.fwd())}\n",
+		new:  "\tm := v.fwd()\n\treturn Value{m.MapIndex(key.asKey(m.Type().Key()))}\n",
 	},
 	{
 		// A loop over what was declared before counted in it, and left it one too large.

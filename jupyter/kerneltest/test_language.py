@@ -366,3 +366,8 @@ def test_interfaces_within_interfaces(nb):
           'func (d *IwP) Sound() string { return "wau" }\nfunc (d *IwP) Name() string { d.n += "!"; return d.n }')
     assert nb.ok('var iwb IwBoth = &IwP{"rex"}\nvar iws IwSound = iwb\niwb.Name(), iws.Sound(), iws.(IwName).Name(), iws.(*IwP).n').plain == "rex! wau rex!! rex!!"
     assert "cannot name itself" in nb.fails("type IwSelf interface{ Next() IwSelf }").error["evalue"]
+
+
+def test_nil_as_the_key_of_a_map(nb):
+    assert nb.ok('mk := map[interface{}]string{1: "i"}\nmk0 := mk[nil]\nmk[nil] = "x"\nmkv, mkOk := mk[nil]\nmk0, mkv, mkOk, len(mk)').plain == '"" x true 2'
+    assert nb.ok("delete(mk, nil)\nmk2 := map[interface{}]int{nil: 3}\nmk2[nil]++\nmk3 := map[int]interface{}{}\nmk3[1] = nil\nlen(mk), mk2[nil], len(mk3)").plain == "1 4 1"

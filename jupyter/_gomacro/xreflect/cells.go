@@ -837,6 +837,14 @@ func (v Value) filled(t r.Type) r.Value {
 	return rv
 }
 
+// asKey is the key of a map as reflection takes it.
+func (v Value) asKey(t r.Type) r.Value {
+	if !v.IsValid() {
+		return r.Zero(t)
+	}
+	return v.filled(t)
+}
+
 func filledArgs(f r.Type, in []Value, slice bool) []r.Value {
 	args := make([]r.Value, len(in))
 	for i, v := range in {
