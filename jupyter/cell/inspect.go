@@ -249,14 +249,11 @@ func plain(v reflect.Value, running bool) string {
 	if running || countParts(v, maxValue/2) < 0 {
 		return ""
 	}
-	if text := strings.ReplaceAll(fmt.Sprintf("%+v", v.Interface()), unexported, ""); len(text) <= maxValue {
+	if text := PlainTypes(fmt.Sprintf("%+v", v.Interface())); len(text) <= maxValue {
 		return text
 	}
 	return ""
 }
-
-// unexported begins the names that gomacro gives to fields that are not exported.
-const unexported = "\U00012038"
 
 // countParts counts the numbers and texts in a value; -1 for more than n or for what is not plain.
 func countParts(v reflect.Value, n int) int {
@@ -313,7 +310,7 @@ func shortTypes(text string) string {
 	if more {
 		first += "\n" + rest
 	}
-	return strings.ReplaceAll(first, unexported, "")
+	return PlainTypes(first)
 }
 
 // keywordUse says how a keyword is used.

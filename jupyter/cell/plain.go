@@ -22,7 +22,7 @@ var (
 // PlainTypes writes types in a text as the cell has them, where compiled code has
 // named them as it sees them: main.T for struct { X int }.
 func PlainTypes(text string) string {
-	if !strings.Contains(text, "\U00012038"[:3]) {
+	if !strings.Contains(text, mark[:3]) {
 		return text
 	}
 	for from := 0; ; {
