@@ -277,7 +277,7 @@ gpu-facts:
 ifeq ($(GPU_HOST),)
 	@$(PYTHON) $(FACTS)/facts.py $(GPU_ARGS)
 else
-	@tar cz -C $(FACTS) . | ssh '$(GPU_HOST)' 'mkdir -p gpunotes-facts && tar xz -C gpunotes-facts && python3 gpunotes-facts/facts.py $(GPU_ARGS)'
+	@tar cz -C $(FACTS) . | ssh '$(GPU_HOST)' 'd=$$(mktemp -d) && trap "rm -rf $$d" EXIT && tar xz -C $$d && python3 $$d/facts.py $(GPU_ARGS)'
 endif
 
 gpu-test gpu-bench: gpu-bundle

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gpunotes/gpukit/simt"
 )
 
 // pages are the documents that these tests hold to what is there.
@@ -281,9 +283,10 @@ func TestReadmeListsTheNotebooks(t *testing.T) {
 }
 
 var (
-	translated = regexp.MustCompile(`<!-- en: ([0-9a-f]{8}) -->\n`)
-	codeBlock  = regexp.MustCompile("(?m)^```(?:.*\n)+?```$|(?:^    .*\n)+")
-	figure     = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
+	translated  = regexp.MustCompile(`<!-- en: ([0-9a-f]{8}) -->\n`)
+	codeBlock   = regexp.MustCompile("(?m)^```(?:.*\n)+?```$|(?:^    .*\n)+")
+	fencedBlock = regexp.MustCompile("(?m)^```(\\w+)\n((?:.*\n)+?)```$")
+	figure      = regexp.MustCompile(`\d+(?:[.,]\d+)*`)
 )
 
 // README.zh.md says of each section which English text it translates, by a hash:
@@ -333,38 +336,107 @@ func TestChineseReadme(t *testing.T) {
 }
 
 // The program of gpukit/README.md, made by its commands in a folder of its own, prints
-// what is said there. No network is needed: all modules are here.
+// what is said there; with the second file it does so where there is no source. No
+// network is needed: all modules are here.
 func TestPlainProgram(t *testing.T) {
 	text := sectionOf(t, "gpukit/README.md", "From a Go program")
-	block := func(kind string) string {
-		_, b, _ := strings.Cut(text, "```"+kind+"\n")
-		b, _, _ = strings.Cut(b, "```\n")
-		return b
+	blocks := map[string][]string{}
+	for _, m := range fencedBlock.FindAllStringSubmatch(text, -1) {
+		blocks[m[1]] = append(blocks[m[1]], m[2])
+	}
+	if len(blocks["go"]) != 2 || len(blocks["sh"]) != 1 {
+		t.Fatalf("the page has %d blocks of Go and %d of commands", len(blocks["go"]), len(blocks["sh"]))
 	}
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(block("go")), 0o644); err != nil {
-		t.Fatal(err)
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	var out []byte
-	for line := range strings.Lines(block("sh")) {
-		args := strings.Fields(strings.Replace(line, "gpunotes=../gpunotes", "gpunotes="+root, 1))
+	run := func(dir string, args ...string) string {
+		t.Helper()
 		c := exec.Command(args[0], args[1:]...)
 		c.Dir = dir
 		c.Env = append(os.Environ(), "GOPROXY=off", "GOSUMDB=off", "GOFLAGS=", "GOWORK=off", "CGO_ENABLED=0", "GOTOOLCHAIN=local")
 		var stderr strings.Builder
 		c.Stderr = &stderr
-		if out, err = c.Output(); err != nil {
-			t.Fatalf("%s: %v\n%s%s", strings.TrimSpace(line), err, out, stderr.String())
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, out, stderr.String())
 		}
+		return strings.Join(strings.Fields(string(out)), ", ")
 	}
-	if got := strings.Join(strings.Fields(string(out)), ", "); got != "0.3333, 2.6667, 9.0000" {
-		t.Errorf("it prints %s", got)
+	write("main.go", blocks["go"][0])
+	var out string
+	for line := range strings.Lines(blocks["sh"][0]) {
+		out = run(dir, strings.Fields(strings.Replace(line, "gpunotes=../gpunotes", "gpunotes="+root, 1))...)
+	}
+	const want = "0.3333, 2.6667, 9.0000"
+	if out != want {
+		t.Errorf("it prints %s", out)
 	}
 	if !strings.Contains(text, "0.3333, 2.6667 and 9.0000") {
 		t.Error("the page says something else")
+	}
+	write("embed.go", blocks["go"][1])
+	program := filepath.Join(t.TempDir(), "area")
+	run(dir, "go", "build", "-o", program)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if out := run(filepath.Dir(program), program); out != want {
+		t.Errorf("without its source it prints %s", out)
+	}
+}
+
+func logistic(x, rate float64, steps int) float64 { // Vectorize: one element
+	for i := 0; i < steps; i++ {
+		x = rate * x * (1 - x)
+	}
+	return x
+}
+
+func differences(x, out []float64) { // GUVectorize, with the layout "(n)->(n)": one slice
+	for i := range out {
+		out[i] = x[(i+1)%len(x)] - x[i]
+	}
+}
+
+func reverse(x, out []float64) { // Launch: one thread of a grid
+	if i := simt.Grid1(); i < len(x) {
+		out[i] = x[len(x)-1-i]
+	}
+}
+
+// The functions of LANGUAGE.md are those above, and run as their comments say.
+func TestFunctionsOfLanguagePage(t *testing.T) {
+	here, err := os.ReadFile("readme_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := fencedBlock.FindAllStringSubmatch(pageText(t, "gpukit/LANGUAGE.md"), -1)
+	if len(blocks) != 1 || !strings.Contains(string(here), "\n"+blocks[0][2]) {
+		t.Errorf("the page has other functions: %q", blocks)
+	}
+	x := []float64{0.1, 0.2, 0.4}
+	for _, name := range []string{"cpu", "sim:quadro-k2000"} {
+		gpu := MustOpen(name)
+		defer gpu.Close()
+		z, err := gpu.Vectorize(logistic, x, 4.0, 1)
+		if err != nil || !slices.EqualFunc(z.Float64s(), x, func(z, x float64) bool { return z == 4*x*(1-x) }) {
+			t.Errorf("%s: %v, %v", name, z, err)
+		}
+		d, err := gpu.GUVectorize(differences, "(n)->(n)", x)
+		if err != nil || !slices.Equal(d.Float64s(), []float64{x[1] - x[0], x[2] - x[1], x[0] - x[2]}) {
+			t.Errorf("%s: %v, %v", name, d, err)
+		}
+		out := make([]float64, 3)
+		if err := gpu.Launch(reverse, Blocks(2), Threads(2), x, out); err != nil || !slices.Equal(out, []float64{0.4, 0.2, 0.1}) {
+			t.Errorf("%s: %v, %v", name, out, err)
+		}
 	}
 }

@@ -53,7 +53,7 @@ var reported = func() map[int]bool {
 		{11, 18},   // recursive types; constants; untyped nil; assignments
 		{20, 28},   // assignability, types, lengths, map keys
 		{30, 31},   // embedded pointers, receivers
-		{33, 33},   // a field and a method of one name
+		{33, 34},   // a field and a method of one name, two methods
 		{35, 36},   // blank, iota
 		{41, 78},   // operands, operators, conversions of constants, indices, literals, names
 		{81, 97},   // ... and builtin functions; assertions, conversions
@@ -157,6 +157,7 @@ type look struct {
 	info     *types.Info
 	imported map[string]string // names of packages to their paths
 	outside  []outsider
+	twice    []fault // methods of outsiders that the chunk declares again
 	faults   []fault
 	// doubt is set when the interpreter's way with what is declared again is not Go's.
 	doubt bool
@@ -215,6 +216,11 @@ func (l *look) build(c Chunk) {
 			d := node.(ast.Decl)
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv != nil && len(f.Recv.List) == 1 && !l.own[receiver(f.Recv.List[0].Type)] {
 				o := outsider{f, receiver(f.Recv.List[0].Type), asFunction(f)}
+				if slices.ContainsFunc(l.outside, func(p outsider) bool {
+					return p.base == o.base && p.method.Name.Name == f.Name.Name && f.Name.Name != "_"
+				}) {
+					l.twice = append(l.twice, fault{f.Name.Pos(), duplicateDecl, fmt.Sprintf("method %s.%s is declared twice in this cell", o.base, f.Name.Name)})
+				}
 				l.outside = append(l.outside, o)
 				d = o.f
 			}
@@ -507,7 +513,7 @@ func (l *look) declare(c Chunk) {
 		}
 	}
 	for _, f := range l.faults {
-		if f.code == duplicateDecl {
+		if f.code == duplicateDecl && !l.declaresOnce(f.pos) {
 			l.doubt = true
 			if l.body == nil {
 				for name := range l.declared {
@@ -542,6 +548,8 @@ func (l *look) judge() (faults []fault) {
 	}
 	for _, f := range l.faults {
 		switch {
+		case f.code == duplicateDecl && l.declaresOnce(f.pos):
+			faults = append(faults, f)
 		case !reported[f.code] || strings.Contains(f.msg, "invalid type") || strings.Contains(f.msg, "invalid operand") || strings.Contains(f.msg, "requires go1."):
 		case within(again, f.pos):
 		case f.code == unexportedLitField:
@@ -553,7 +561,23 @@ func (l *look) judge() (faults []fault) {
 			faults = append(faults, f)
 		}
 	}
-	return faults
+	return append(faults, l.twice...)
+}
+
+// declaresOnce reports whether pos is where a notebook, too, declares each name once: in
+// the head of a function.
+func (l *look) declaresOnce(pos token.Pos) (once bool) {
+	in := func(list *ast.FieldList) bool { return list != nil && list.Pos() <= pos && pos < list.End() }
+	ast.Inspect(l.tree, func(node ast.Node) bool {
+		switch x := node.(type) {
+		case *ast.FuncType:
+			once = once || in(x.Params) || in(x.Results)
+		case *ast.FuncDecl:
+			once = once || in(x.Recv)
+		}
+		return true
+	})
+	return once
 }
 
 // isTop reports whether the expression at pos is a statement at the top of the cell.

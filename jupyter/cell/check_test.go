@@ -87,6 +87,15 @@ func TestWrongCellsAreRefused(t *testing.T) {
 		{`s + n`, "1:1", "mismatched types"},
 		{`n + s`, "1:1", "strconv"},
 		{`int("3")`, "1:5", "strconv"},
+		// Names that are declared twice.
+		{`func r(a int, a float64) int { return 1 }`, "1:15", "a redeclared"},
+		{`func r(a int) (a float64) { return 1 }`, "1:16", "a redeclared"},
+		{`func (p P) R(p int) int { return 1 }`, "1:14", "p redeclared"},
+		{`v := func(a, a int) {}`, "1:14", "a redeclared"},
+		{"func (p P) R() {}\nfunc (p P) R() {}", "2:12", "P.R is declared twice"},
+		{"type V struct{ a int }\nfunc (w V) R() {}\nfunc (w *V) R() {}", "3:13", "R already declared"},
+		{`type W struct{ a, a int }`, "1:21", "multiple fields"},
+		{`type W interface{ R(); R() }`, "1:25", "multiple methods"},
 		// Numbers.
 		{`uint8(200) + 100`, "1:1", "overflows"},
 		{`var v uint8 = 256`, "1:15", "overflows"},
@@ -298,7 +307,7 @@ func TestRightCellsPass(t *testing.T) {
 		`(func() int { return 3 })() + 1`, "import . \"math/bits\"\nLen(8)", `Len(8)`, `OnesCount(7)`,
 		`var any2 interface{} = p`, `any2 == nil`, `map[string]interface{}{"a": 1, "b": "c", "d": []int{1}}`, `[]interface{}{1, "a", nil}`, `[...]string{2: "a", 0: "b"}`,
 		`struct{ A int; b string }{1, "a"}`, `anon := []struct{ A int; b string }{{1, "a"}}`, `anon[0].b`, `fn := map[string]func(float64) float64{"sin": math.Sin, "f": f}`, `fn["sin"](0)`,
-		`len := 3`, `len + 1`, "func main() { fmt.Print() }", `main()`, "func init() { n = n }", `var i interface{ M(int) string }`, `complex(1, 2) * 1i`, `real(1i)`,
+		`len := 3`, `len + 1`, "func main() { fmt.Print() }", `main()`, "func (p P) _() {}\nfunc (p P) _() {}", "func r(_, _ int) (_ int) { return 1 }", "func init() { n = n }", `var i interface{ M(int) string }`, `complex(1, 2) * 1i`, `real(1i)`,
 		`make([]int, 3, 4)`, `append([]byte("a"), "b"...)`, `copy(make([]byte, 3), "abc")`, `new(int)`, `fmt.Println(two())`, "defer0 := 1", `(func() { defer close(make(chan int)) })()`,
 	} {
 		if _, err := s.Run(20+i, code); err != nil {

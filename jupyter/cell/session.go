@@ -193,6 +193,7 @@ func (s *Session) run(cell int, code string) (res Result, failed *Error) {
 	s.compiling.Unlock()
 	s.again = nil
 	chunks := src.chunks(nodes)
+	s.remindOfMain(chunks)
 	for i, c := range chunks {
 		s.last = s.withTop(src, c, nil)
 		res, failed = s.runChunk(src, c, i == len(chunks)-1)
@@ -216,6 +217,23 @@ func (s *Session) run(cell int, code string) (res Result, failed *Error) {
 		}
 	}
 	return res, nil
+}
+
+// remindOfMain warns of a cell that is a whole program: what Go runs at its start, a
+// cell only declares.
+func (s *Session) remindOfMain(chunks []Chunk) {
+	for _, c := range chunks {
+		if !c.Decl {
+			return
+		}
+	}
+	for _, c := range chunks {
+		for _, node := range c.Nodes {
+			if f, ok := node.(*ast.FuncDecl); ok && f.Recv == nil && (f.Name.Name == "main" || f.Name.Name == "init") {
+				s.warn(fmt.Sprintf("%s is declared here, and runs when a cell calls it: %[1]s()", f.Name.Name))
+			}
+		}
+	}
 }
 
 // Last returns the place of the top-level statement that ran last: the one to

@@ -333,6 +333,27 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// A pasted program only declares its main: the cell says so, and how to go on.
+func TestWholeProgramSaysThatMainIsOnlyDeclared(t *testing.T) {
+	var warned []string
+	s := NewSession(nil, func(m string) { warned = append(warned, m) })
+	for _, c := range []struct{ code, want string }{
+		{"package main\nimport \"fmt\"\nfunc main() { fmt.Print() }", "main()"},
+		{"func init() {}", "init()"},
+		{"main()\ninit()", ""},
+		{"func main() {}\nmain()", ""},
+		{"func mean() {}", ""},
+	} {
+		warned = nil
+		if _, err := s.Run(1, c.code); err != nil {
+			t.Errorf("%s: %v", c.code, err)
+		}
+		if got := strings.Join(warned, "\n"); (got == "") != (c.want == "") || !strings.HasSuffix(got, c.want) {
+			t.Errorf("%s: warned %q, want %q", c.code, got, c.want)
+		}
+	}
+}
+
 // A compiled call that does not notice Stop is left to itself, and nothing that
 // it does afterwards is noticed.
 func TestCompiledCallsAreAbandoned(t *testing.T) {
