@@ -1,4 +1,4 @@
-# `make` alone lists the goals.
+# `make` alone lists the targets.
 
 GO ?= go
 PYTHON ?= python3
@@ -43,7 +43,7 @@ KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( -path jupyt
 
 help:
 	@echo 'make lab               install what is missing, start JupyterLab on notebooks/   (LAB_ARGS="--port 9999")'
-	@echo 'make test              everything that needs no root and no browser'
+	@echo 'make test              what every change must pass; no root and no browser needed'
 	@echo 'make test-all          what make test leaves out: real browser, NVIDIA assembler, build with CUDA, GOAMD64=v3, accuracy of libm, images'
 	@echo 'make test-images       build the images of docker/ and run them, without a Docker engine (root on Debian or Ubuntu)'
 	@echo 'make test-newcomer     make lab and make test in a fresh Debian with git, Go, Python and make, timed (root on Debian or Ubuntu)'
@@ -225,7 +225,7 @@ test-browser: $(BROWSER_STAMP) kernel
 test-images: preflight
 	@docker/test-images.sh $(VENV)/images
 
-# Both need minutes of downloads and of compiling; the first of the two commands alone is what make test-all tries.
+# Minutes of downloads and of compiling: before a release, and not in test-all. The second is the first of the two commands alone.
 test-newcomer: preflight
 	@docker/newcomer.sh $(VENV)/images lab test
 

@@ -90,7 +90,7 @@ var (
 )
 
 // What pages link to is there, as are files and tests that they name in backquotes,
-// and goals of make.
+// and targets of make.
 func TestPagesNameWhatIsThere(t *testing.T) {
 	var files []string
 	tests := map[string]bool{}

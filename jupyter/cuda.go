@@ -284,9 +284,18 @@ const cudaTags = "-tags=cuda,netgo,osusergo"
 
 // kernelBuilder returns the builder of the kernel with or without CUDA, as --cuda
 // and the machine have it.
-func kernelBuilder(m machine, way string, with []string) builder {
+// What was kept from the kernel before must not keep a new one from being built.
+func kernelBuilder(m machine, way string, with packages) builder {
 	return func(binary string, progress io.Writer) (mark, error) {
-		return chooseCUDA(m, way, func(plan cudaBuild) (mark, error) { return buildKernel(binary, plan, with, progress) }, progress)
+		build := func(with []string) (mark, error) {
+			return chooseCUDA(m, way, func(plan cudaBuild) (mark, error) { return buildKernel(binary, plan, with, progress) }, progress)
+		}
+		made, err := build(append(slices.Clone(with.kept), with.asked...))
+		if err != nil && len(with.kept) > 0 {
+			fmt.Fprintf(progress, "%v\nso once more without %s, which the kernel had\n", err, strings.Join(with.kept, ", "))
+			made, err = build(with.asked)
+		}
+		return made, err
 	}
 }
 

@@ -202,14 +202,14 @@ func cureOf(what string) string {
 }
 
 // installed lists our kernels elsewhere: under other names, and in the user's own
-// directory or the active environment.
+// directory, the active environment or that of make lab.
 func installed(p place, getenv func(string) string) (list []place) {
 	homes := []place{p}
-	if user, err := choosePlace("", true, p.name, getenv); err == nil {
+	if user, err := choosePlace("", true, p.name, "", getenv); err == nil {
 		homes = append(homes, user)
 	}
-	if getenv("VIRTUAL_ENV") != "" {
-		if env, err := choosePlace(getenv("VIRTUAL_ENV"), false, p.name, getenv); err == nil {
+	for _, dir := range []string{getenv("VIRTUAL_ENV"), labHere()} {
+		if env, err := choosePlace(dir, false, p.name, "", getenv); dir != "" && err == nil {
 			homes = append(homes, env)
 		}
 	}

@@ -39,6 +39,9 @@ func TestChoosePlace(t *testing.T) {
 		{"", false, "gpunotes", env("VIRTUAL_ENV", "/venv", "HOME", "/h"), "/venv/share/jupyter/kernels/gpunotes", ""},
 		{"", true, "gpunotes", env("VIRTUAL_ENV", "/venv", "JUPYTER_DATA_DIR", "/j"), "/j/kernels/gpunotes", "--user"},
 		{"", false, "gpunotes", env("JUPYTER_DATA_DIR", "/j"), "/j/kernels/gpunotes", ""},
+		{"", false, "gpunotes", env("LAB", "/here/.venv", "JUPYTER_DATA_DIR", "/j"), "/here/.venv/share/jupyter/kernels/gpunotes", ""},
+		{"", false, "gpunotes", env("LAB", "/here/.venv", "VIRTUAL_ENV", "/venv"), "/venv/share/jupyter/kernels/gpunotes", ""},
+		{"", true, "gpunotes", env("LAB", "/here/.venv", "JUPYTER_DATA_DIR", "/j"), "/j/kernels/gpunotes", "--user"},
 		{"/x", true, "gpunotes", env(), "", ""},
 		{"/x", false, "../evil", env(), "", ""},
 		{"/x", false, "Upper", env(), "", ""},
@@ -46,7 +49,7 @@ func TestChoosePlace(t *testing.T) {
 		{"/x", false, "", env(), "", ""},
 		{"", true, "gpunotes", env(), "", ""},
 	} {
-		p, err := choosePlace(c.prefix, c.user, c.name, c.env)
+		p, err := choosePlace(c.prefix, c.user, c.name, c.env("LAB"), c.env)
 		if c.dir == "" {
 			if err == nil {
 				t.Errorf("%+v: no error but %v", c, p)
@@ -93,7 +96,7 @@ func at(t *testing.T) place {
 		t.Skip("the stand-in for a kernel is a shell script")
 	}
 	t.Helper()
-	p, err := choosePlace(t.TempDir(), false, "gpunotes", env())
+	p, err := choosePlace(t.TempDir(), false, "gpunotes", "", env())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -521,6 +524,76 @@ func TestSourcesOfTheKernelCarryTheirVersion(t *testing.T) {
 		}
 		if !strings.HasPrefix(string(data), "//go:build go1.21\n") && !strings.HasPrefix(string(data), "//go:build go1.21 && ") {
 			t.Errorf("%s does not begin with //go:build go1.21", f)
+		}
+	}
+}
+
+// What --with named before is kept, in the version that is asked for now.
+func TestPackagesAreKept(t *testing.T) {
+	p, mine, gone := at(t), t.TempDir(), filepath.Join(t.TempDir(), "gone")
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w := gather(p, []string{"example.com/a", "./x"}, io.Discard); len(w.kept) > 0 || fmt.Sprint(w.asked) != "[example.com/a "+filepath.Join(here, "x")+"]" {
+		t.Errorf("without an old kernel: %+v", w)
+	}
+	err = install(p, func(binary string, out io.Writer) (mark, error) {
+		m, err := fake(good)(binary, out)
+		m.With = []string{"example.com/a@v1.0.0", "example.com/b", mine, gone}
+		return m, err
+	}, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ asked, kept, want, said string }{
+		{"", "example.com/a@v1.0.0 example.com/b " + mine, "", "left out: " + gone},
+		{"example.com/a", "example.com/b " + mine, "example.com/a", "--with none"},
+		{"example.com/b@v2.0.0 " + mine, "example.com/a@v1.0.0", "example.com/b@v2.0.0 " + mine, "kept: example.com/a@v1.0.0,"},
+		{"none", "", "", ""},
+		{"none example.com/c", "", "example.com/c", ""},
+	} {
+		var out bytes.Buffer
+		w := gather(p, strings.Fields(c.asked), &out)
+		if strings.Join(w.kept, " ") != c.kept || strings.Join(w.asked, " ") != c.want || !strings.Contains(out.String(), c.said) || (c.said == "") != (out.Len() == 0) {
+			t.Errorf("--with %s: %+v, said %q", c.asked, w, out.String())
+		}
+	}
+}
+
+// A package that was kept and cannot be built any more does not keep the kernel from being built.
+func TestKeptPackagesMayFail(t *testing.T) {
+	var out bytes.Buffer
+	t.Chdir(t.TempDir()) // outside of the source nothing can be built
+	_, err := kernelBuilder(machine{}, "no", packages{kept: []string{"example.com/a"}})("unused", &out)
+	if err == nil || strings.Count(out.String(), "finding gophernotes") != 2 || !strings.Contains(out.String(), "so once more without example.com/a") {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
+
+// The go command may go back to an older gonum to have a package: then nothing is built.
+func TestOlderRequirementsAreRefused(t *testing.T) {
+	root, err := sourceRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := os.ReadFile(filepath.Join(root, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gonum, err := findModule(root, "gonum.org/v1/gonum")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := gonum.Path + " " + gonum.Version
+	for version, want := range map[string]string{gonum.Version: "", "v0.999.0": "", "v0.1.0": "example.com/a does not go with " + newest} {
+		p := prepared{root: root, modfile: filepath.Join(t.TempDir(), "kernel.mod")}
+		text := strings.Replace(string(ours), newest, gonum.Path+" "+version, 1)
+		if err := os.WriteFile(p.modfile, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := sameRequirements(p, "example.com/a"); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", version, err)
 		}
 	}
 }

@@ -34,13 +34,14 @@ commands:
   cuda        say whether install would build with CUDA, and what it found
 
 options:
-  --prefix DIR   install below DIR/share/jupyter (default: the active virtual environment)
-  --user         install into your own Jupyter directory (default without one)
+  --prefix DIR   install below DIR/share/jupyter (default: the active virtual environment, else .venv, as make lab made it)
+  --user         install into your own Jupyter directory (default without either)
   --as NAME      name of the kernelspec (default gpunotes)
   --cuda=WAY     auto: with CUDA where cuda.h, a C compiler and a driver are found (default);
                  yes: with CUDA, driver or not, else fail; no: without
   --with PKG...  compile more packages in, so that cells can import them: import paths, with
-                 @version if need be, or directories of a module (./mine); generics are left out
+                 @version if need be, or directories of a module (./mine); generics are left out.
+                 Those that the kernel had are kept; --with none leaves them out
 `
 
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
@@ -86,14 +87,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s\n--cuda=%s: it is one of %s\n", usage, *way, strings.Join(cudaWays, ", "))
 		return 2
 	}
-	place, err := choosePlace(*prefix, *user, *name, os.Getenv)
+	place, err := choosePlace(*prefix, *user, *name, labHere(), os.Getenv)
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return 2
 	}
 	switch command {
 	case "install":
-		err = install(place, kernelBuilder(thisMachine(place), *way, with), stdout)
+		err = install(place, kernelBuilder(thisMachine(place), *way, gather(place, with, stdout)), stdout)
 	case "uninstall":
 		err = uninstall(place, stdout)
 	case "doctor":

@@ -40,8 +40,19 @@ func (p place) command(verb string) string {
 
 var validName = regexp.MustCompile(`^[a-z0-9._-]+$`)
 
-// choosePlace turns the flags into a place.
-func choosePlace(prefix string, user bool, name string, getenv func(string) string) (place, error) {
+// labHere is the environment that make lab makes in the current directory, "" if there
+// is none with kernels.
+func labHere() string {
+	env, err := filepath.Abs(".venv")
+	if err != nil || !exists(filepath.Join(env, "share", "jupyter", "kernels")) {
+		return ""
+	}
+	return env
+}
+
+// choosePlace turns the flags into a place. Without any that is the active environment,
+// else that of make lab, else the user's own directory.
+func choosePlace(prefix string, user bool, name, lab string, getenv func(string) string) (place, error) {
 	if !validName.MatchString(name) || strings.Trim(name, ".") == "" {
 		return place{}, fmt.Errorf("--as %q: the name of a kernelspec is made of a-z 0-9 . _ -", name)
 	}
@@ -57,6 +68,8 @@ func choosePlace(prefix string, user bool, name string, getenv func(string) stri
 		p.data, p.where = filepath.Join(abs, "share", "jupyter"), "--prefix "+quote(abs)
 	case !user && getenv("VIRTUAL_ENV") != "":
 		p.data = filepath.Join(getenv("VIRTUAL_ENV"), "share", "jupyter")
+	case !user && lab != "":
+		p.data = filepath.Join(lab, "share", "jupyter")
 	default:
 		data, err := userData(runtime.GOOS, getenv)
 		if err != nil {

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/semver"
 )
 
 // generator is the package that writes bindings.
@@ -147,6 +151,48 @@ func bind(p prepared, name string, paths []string) (skipped []string, err error)
 	return skipped, os.WriteFile(filepath.Join(p.folder, "bound_"+name+".go"), []byte(text), 0o644)
 }
 
+// packages are what is compiled in beside what every kernel has.
+type packages struct {
+	kept  []string // that the kernel had which is replaced
+	asked []string
+}
+
+// gather finds what to compile in: what is asked for, and what the installed kernel
+// has, but for other versions of the same and folders that are gone. The word none
+// leaves the latter out.
+func gather(p place, asked []string, out io.Writer) (w packages) {
+	path := func(s string) string { s, _, _ = strings.Cut(s, "@"); return s }
+	for _, s := range asked {
+		if isFolder(s) {
+			if abs, err := filepath.Abs(s); err == nil {
+				s = abs // it is kept for a time when the current directory may be another
+			}
+		}
+		if s != "none" {
+			w.asked = append(w.asked, s)
+		}
+	}
+	old, err := readSpec(p.dir())
+	if err != nil || old.Metadata.Mark == nil || slices.Contains(asked, "none") {
+		return w
+	}
+	for _, s := range old.Metadata.Mark.With {
+		switch {
+		case slices.ContainsFunc(w.asked, func(a string) bool { return path(a) == path(s) }):
+		case isFolder(s) && !exists(s):
+			fmt.Fprintf(out, "left out: %s, which the kernel had, is no longer there\n", s)
+		default:
+			w.kept = append(w.kept, s)
+		}
+	}
+	if len(w.kept) > 0 {
+		fmt.Fprintf(out, "kept: %s, which the kernel had (--with none leaves it out)\n", strings.Join(w.kept, ", "))
+	}
+	return w
+}
+
+func isFolder(s string) bool { return strings.HasPrefix(s, ".") || filepath.IsAbs(s) }
+
 // bindMore compiles further packages in: import paths, with @version if it is not
 // to be the newest, or directories of a module, all of whose packages are meant
 // that can be imported.
@@ -154,7 +200,7 @@ func bindMore(p prepared, with []string) (skipped []string, err error) {
 	p.with = with
 	var paths []string
 	for _, w := range with {
-		if strings.HasPrefix(w, ".") || filepath.IsAbs(w) {
+		if isFolder(w) {
 			list, err := addLocal(p, w)
 			if err != nil {
 				return nil, err
@@ -171,6 +217,9 @@ func bindMore(p prepared, with []string) (skipped []string, err error) {
 				if _, err := goTool(p.root, "get", "-modfile="+p.modfile, path+"@"+version); err != nil {
 					return nil, fmt.Errorf("%s cannot be had: %w", w, err)
 				}
+				if err := sameRequirements(p, w); err != nil {
+					return nil, err
+				}
 			}
 		}
 		paths = append(paths, path)
@@ -183,6 +232,9 @@ func addLocal(p prepared, dir string) ([]string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
+	}
+	if !exists(abs) {
+		return nil, fmt.Errorf("there is no folder %s", dir)
 	}
 	out, err := goTool(abs, "list", "-m", "-json")
 	if err != nil {
@@ -221,4 +273,38 @@ func addLocal(p prepared, dir string) ([]string, error) {
 		return nil, err
 	}
 	return paths, nil
+}
+
+// sameRequirements reports what the go command has changed of our own requirements to
+// have w: an older version of what the kernel is made of would not compile.
+func sameRequirements(p prepared, w string) error {
+	versions := func(modfile string) (map[string]string, error) {
+		out, err := goTool(p.root, "mod", "edit", "-json", modfile)
+		if err != nil {
+			return nil, err
+		}
+		var mod struct{ Require []module }
+		if err := json.Unmarshal(out, &mod); err != nil {
+			return nil, err
+		}
+		list := map[string]string{}
+		for _, m := range mod.Require {
+			list[m.Path] = m.Version
+		}
+		return list, nil
+	}
+	ours, err := versions(filepath.Join(p.root, "go.mod"))
+	if err != nil {
+		return err
+	}
+	now, err := versions(p.modfile)
+	if err != nil {
+		return err
+	}
+	for _, path := range slices.Sorted(maps.Keys(ours)) {
+		if now[path] != "" && semver.Compare(now[path], ours[path]) < 0 {
+			return fmt.Errorf("%s does not go with %s %s, which the kernel is made of: take a later version", w, path, ours[path])
+		}
+	}
+	return nil
 }

@@ -125,10 +125,10 @@ def test_with_a_module_of_ones_own(tmp_path):
     env = {**os.environ, "JUPYTER_PATH": str(kernels)}
     env.pop("GPUNOTES_KERNEL_PREFIX", None)
     subprocess.run([sys.executable, "-c", script, str(pathlib.Path(__file__).parent)], env=env, check=True)
-    # What is not there is said before anything is built; the old kernel stays.
+    # What cannot be had is said before anything is built; the old kernel stays.
     before = (kernels / "kernels" / "gpunotes" / "gophernotes").stat().st_mtime
     done = subprocess.run(["go", "run", "./jupyter", "install", "--cuda=no", "--prefix", tmp_path / "p", "--with", str(tmp_path / "nowhere")], cwd=ROOT, text=True, capture_output=True)
-    assert done.returncode == 1 and "nowhere" in done.stderr
+    assert done.returncode == 1 and "there is no folder" in done.stderr and f"kept: {mine}, container/heap," in done.stdout, done.stdout + done.stderr
     assert (kernels / "kernels" / "gpunotes" / "gophernotes").stat().st_mtime == before
 
 

@@ -8,8 +8,8 @@ NAME is the beginning of a file name in notebooks/ ("05"); without one, all are 
 GPUNOTES_KERNEL_PREFIX, if that is set (as given to `go run ./jupyter install --prefix`).
 
 Rules: a cell tagged `measured` shows times of this machine: it must run, its outputs are not compared, and an update keeps
-the committed ones unless the cell changed (--refresh-measured: writes them too). So it is with one tagged `machine`, which
-shows code for the CPU of this machine. A cell tagged `raises-exception` may fail,
+the committed ones unless it or a code cell above it changed since (--refresh-measured: writes them too); the metadata say
+of which code they are. So it is with one tagged `machine`, which shows code for the CPU of this machine. A cell tagged `raises-exception` may fail,
 no other may. Text is compared exactly, execution counts not at all, pictures by their pixels with a small tolerance.
 
 An exercise is a markdown cell with `<details><summary>Solution</summary>`. The ```go blocks in it are run as cells after the
@@ -28,6 +28,7 @@ import argparse
 import base64
 import copy
 import difflib
+import hashlib
 import io
 import json
 import os
@@ -237,11 +238,25 @@ def of_this_machine(cell) -> bool:
     return bool({"measured", "machine"} & set(tags(cell)))
 
 
+def code_until(nb, index: int) -> str:
+    """A mark of the code that a cell's outputs came from: its own and that of all cells above."""
+    code = "\0".join(c.source for c in nb.cells[: index + 1] if c.cell_type == "code")
+    return hashlib.sha256(code.encode()).hexdigest()[:8]
+
+
+def made_by(cell) -> str | None:
+    return cell.get("metadata", {}).get("gpunotes", {}).get("code")
+
+
 def compare_notebooks(want, got, keep: Path | None = None) -> list[str]:
     """What differs in the outputs of two notebooks with the same cells."""
     faults = []
     for i, (a, b) in enumerate(zip(want.cells, got.cells)):
-        if a.cell_type != "code" or of_this_machine(a):
+        if a.cell_type != "code":
+            continue
+        if of_this_machine(a):
+            if made_by(a) != code_until(want, i):
+                faults.append(f"{cell_name(want, i)}: its outputs are of other code, here or above: run `make notebooks-update`")
             continue
         was, now = ([o for o in cell.get("outputs", []) if not is_progress(o)] for cell in (a, b))
         for fault in compare_outputs(was, now, keep, f"cell{i + 1:02d}-"):
@@ -281,12 +296,14 @@ def keep_committed(old, new, refresh_measured: bool = False):
     """The executed notebook, with the committed outputs wherever they say the same: an update changes only what changed."""
     new = copy.deepcopy(new)
     before = {(c.get("id"), c.source): c for c in old.cells if c.cell_type == "code"}
-    for cell in new.cells:
+    for i, cell in enumerate(new.cells):
         past = before.get((cell.get("id"), cell.source)) if cell.cell_type == "code" else None
+        if of_this_machine(cell):
+            cell.metadata["gpunotes"] = {"code": code_until(new, i)}
         if past is None or not past.outputs:
             continue
         if of_this_machine(cell):
-            same = not refresh_measured
+            same = not refresh_measured and made_by(past) == made_by(cell)
         else:
             same = not compare_outputs(past.outputs, cell.outputs)
         if same:

@@ -155,13 +155,35 @@ def test_cell_is_named():
     assert fault.startswith("cell 3, In [2]: ") and "-2" in fault and "+3" in fault
 
 
+def marked(nb):
+    """As an update leaves it."""
+    return notebooks.keep_committed(notebook(), nb)
+
+
 def test_measured_is_not_compared():
-    want = notebook(code("t()", result("1 ms"), tags=["measured"]), code("x", result("1 ms")))
+    want = marked(notebook(code("t()", result("1 ms"), tags=["measured"]), code("x", result("1 ms"))))
     got = copy.deepcopy(want)
     for cell in got.cells:
         cell.outputs = [result("2 ms")]
     (fault,) = notebooks.compare_notebooks(want, got)
     assert fault.startswith("cell 2, ")
+
+
+@pytest.mark.parametrize("tag", ["measured", "machine"])
+def test_outputs_of_other_code_are_found(tag):
+    old = marked(notebook(code("x := 1"), new_markdown_cell("#"), code("t(x)", result("1 ms"), tags=[tag]), code("y := 1")))
+    assert notebooks.compare_notebooks(old, old) == []
+    old.cells[1].source, old.cells[3].source = "# more", "y := 2"
+    assert notebooks.compare_notebooks(old, old) == []
+    old.cells[0].source = "x := 2"
+    (fault,) = notebooks.compare_notebooks(old, old)
+    assert fault.startswith("cell 3, ") and "make notebooks-update" in fault
+    new = copy.deepcopy(old)
+    new.cells[2].outputs = [result("2 ms")]
+    kept = notebooks.keep_committed(old, new)
+    assert kept.cells[2].outputs == new.cells[2].outputs and notebooks.compare_notebooks(kept, kept) == []
+    new.cells[2].outputs = [result("3 ms")]
+    assert notebooks.keep_committed(kept, new).cells[2].outputs == kept.cells[2].outputs
 
 
 def test_progress_bars_do_not_count():
@@ -191,11 +213,13 @@ def test_normalise():
 
 def test_update_keeps_what_says_the_same():
     committed = png()
-    old = notebook(
-        code("p", picture(committed)),
-        code("t()", result("1 ms"), tags=["measured"]),
-        code("x", result("1")),
-        code("u()", result("5 ms"), tags=["measured"]),
+    old = marked(
+        notebook(
+            code("p", picture(committed)),
+            code("t()", result("1 ms"), tags=["measured"]),
+            code("x", result("1")),
+            code("u()", result("5 ms"), tags=["measured"]),
+        )
     )
     new = copy.deepcopy(old)
     new.cells[0].outputs = [picture(png(one_pixel))]
