@@ -28,7 +28,22 @@ def path():
     return os.environ.get("GPUNOTES_PTXJIT") or "libnvidia-ptxjitcompiler.so.1"
 
 
-class Driver:
+class Compiler:
+    """What both libraries are alike in; call(name, ...) calls one of its functions."""
+
+    def fetch(self, handle, what):
+        n = ctypes.c_size_t()
+        self.call("Get%sSize" % what, handle, ctypes.byref(n))
+        data = ctypes.create_string_buffer(n.value)
+        if n.value:
+            self.call("Get" + what, handle, data)
+        return data.raw
+
+    def said(self, handle):
+        return "".join(self.fetch(handle, log).split(b"\0")[0].decode(errors="replace") for log in ("InfoLog", "ErrorLog"))
+
+
+class Driver(Compiler):
     """nvPTXCompiler*, documented as the PTX Compiler API."""
 
     def __init__(self, lib):
@@ -38,14 +53,6 @@ class Driver:
         status = getattr(self.lib, "nvPTXCompiler" + name)(*args)
         if status:
             raise Failed("nvPTXCompiler%s: error %d" % (name, status))
-
-    def log(self, handle, which):
-        n = ctypes.c_size_t()
-        self.call("Get%sLogSize" % which, handle, ctypes.byref(n))
-        text = ctypes.create_string_buffer(n.value + 1)
-        if n.value:
-            self.call("Get%sLog" % which, handle, text)
-        return text.value.decode(errors="replace")
 
     def version(self):
         major, minor = ctypes.c_uint(), ctypes.c_uint()
@@ -59,19 +66,15 @@ class Driver:
         self.call("Create", ctypes.byref(handle), ctypes.c_size_t(len(text)), ctypes.c_char_p(text))
         try:
             status = self.lib.nvPTXCompilerCompile(handle, ctypes.c_int(len(options)), (ctypes.c_char_p * len(options))(*options))
-            said = self.log(handle, "Info") + self.log(handle, "Error")
+            said = self.said(handle)
             if status:
                 raise Failed(said or "nvPTXCompilerCompile: error %d" % status)
-            n = ctypes.c_size_t()
-            self.call("GetCompiledProgramSize", handle, ctypes.byref(n))
-            code = ctypes.create_string_buffer(n.value)
-            self.call("GetCompiledProgram", handle, code)
-            return code.raw, said
+            return self.fetch(handle, "CompiledProgram"), said
         finally:
             self.lib.nvPTXCompilerDestroy(ctypes.byref(handle))
 
 
-class Toolkit:
+class Toolkit(Compiler):
     """nvJitLink*, whose exported names carry the release."""
 
     def __init__(self, lib, release):
@@ -83,14 +86,6 @@ class Toolkit:
     def version(self):
         return "nvJitLink %d.%d" % self.release
 
-    def log(self, handle, which):
-        n = ctypes.c_size_t()
-        self.call("Get%sLogSize" % which, handle, ctypes.byref(n))
-        text = ctypes.create_string_buffer(n.value + 1)
-        if n.value:
-            self.call("Get%sLog" % which, handle, text)
-        return text.value.decode(errors="replace")
-
     def compile(self, text, options):
         options = [o for o in options if o != b"--compile-only"]
         handle = ctypes.c_void_p()
@@ -100,14 +95,10 @@ class Toolkit:
             raise Failed("nvJitLinkCreate%s: error %d" % (given, status))
         try:
             status = self.call("AddData", handle, ctypes.c_int(JITLINK_PTX), text, ctypes.c_size_t(len(text)), b"ptx") or self.call("Complete", handle)
-            said = self.log(handle, "Info") + self.log(handle, "Error")
+            said = self.said(handle)
             if status:
                 raise Failed(said or "nvJitLink: error %d" % status)
-            n = ctypes.c_size_t()
-            self.call("GetLinkedCubinSize", handle, ctypes.byref(n))
-            code = ctypes.create_string_buffer(n.value)
-            self.call("GetLinkedCubin", handle, code)
-            return code.raw, said
+            return self.fetch(handle, "LinkedCubin"), said
         finally:
             self.call("Destroy", ctypes.byref(handle))
 
