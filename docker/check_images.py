@@ -162,6 +162,14 @@ def contents(engine, image):
     return "no Go, no compiler, nothing of NVIDIA's"
 
 
+def linked_pages():
+    """What the notebooks link to beside each other."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "notebooks").glob("*.ipynb"))
+    pages = set(re.findall(r"\]\(\.\./([^)#]+)", text))
+    must(pages, "the notebooks link to no pages")
+    return pages
+
+
 def serve(engine, image):
     """A person's run: token, health, a notebook, the end."""
     port = free_port()
@@ -178,6 +186,8 @@ def serve(engine, image):
     must(specs["default"] == "gpunotes" and "gpunotes" in specs["kernelspecs"], f"its kernels are {text}")
     must(ask(at + "/lab", token)[0] == 200, "JupyterLab does not answer")
     must("05-distance-mesh.ipynb" in ask(at + "/api/contents/notebooks", token)[1], "the notebooks are not shown")
+    for page in linked_pages():
+        must(ask(f"{at}/api/contents/{page}", token)[0] == 200, f"a notebook links to {page}, which is not there")
     engine.call("healthcheck", "run", name)
     status, text = ask(at + "/api/kernels", token, "POST", b"{}")
     must(status == 201, f"no kernel starts: {text}")

@@ -1,6 +1,6 @@
 """JupyterLab in a real Chromium: what a user sees and presses. Run by `make test-all`; pictures are left in artefacts/browser/.
 
-The .venv's JupyterLab serves a copy of notebooks/ without outputs, so what the page shows was computed in front of it.
+The .venv's JupyterLab serves a copy of notebooks/ without outputs, and of the pages beside it, so what the page shows was computed in front of it.
 """
 
 from __future__ import annotations
@@ -73,9 +73,10 @@ class Server(NamedTuple):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """JupyterLab on a copy of notebooks/."""
+    """JupyterLab on a copy of notebooks/ and of the pages that notebooks link to."""
     scratch = tmp_path_factory.mktemp("lab")
-    served = scratch / "notebooks"
+    root = scratch / "served"
+    served = root / "notebooks"
     shutil.copytree(ROOT / "notebooks", served, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
     for path in served.glob("*.ipynb"):
         nb = nbformat.read(path, as_version=4)
@@ -83,6 +84,7 @@ def server(tmp_path_factory):
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
         nbformat.write(nb, path)
+    shutil.copytree(ROOT / "gpukit", root / "gpukit", ignore=lambda folder, names: [n for n in names if "." in n and not n.endswith(".md")])
 
     env = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON"))}
     for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR"):
@@ -104,7 +106,8 @@ def server(tmp_path_factory):
         port = free.getsockname()[1]
     ARTEFACTS.mkdir(parents=True, exist_ok=True)
     log = ARTEFACTS / "jupyterlab.log"
-    command = [str(ROOT / "jupyter" / "lab" / "lab.sh"), "--no-browser", f"--ServerApp.root_dir={served}"]
+    command = [str(ROOT / "jupyter" / "lab" / "lab.sh"), "--no-browser", f"--ServerApp.root_dir={root}"]
+    command += [f"--ServerApp.preferred_dir={served}"]
     command += ["--ServerApp.ip=127.0.0.1", f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
     command += ["--IdentityProvider.token=typed-by-nobody"]
     with log.open("w") as out:
@@ -219,7 +222,7 @@ class Notebook:
 
 
 def open_notebook(page: Page, server, name: str, cells: int) -> Notebook:
-    page.goto(f"{server.url}/lab/tree/{name}?reset&token={server.token}")
+    page.goto(f"{server.url}/lab/tree/notebooks/{name}?reset&token={server.token}")
     book = Notebook(page, server.folder / name)
     expect(book.cells).to_have_count(cells, timeout=30_000)
     return book
@@ -336,6 +339,15 @@ def test_the_two_cells_typed(page, server):
     book.shot("typed-plan")
     for word in ("dist", "parallel", "lat1"):
         assert word in plan, plan
+
+
+def test_links_to_pages_beside_the_notebooks(page, server):
+    book = open_notebook(page, server, "00-tour.ipynb", len(nbformat.read(server.folder / "00-tour.ipynb", as_version=4).cells))
+    link = book.panel.locator("a", has_text="The kernel language").first
+    link.scroll_into_view_if_needed()
+    link.click()
+    expect(page.locator(".jp-FileEditor, .jp-MarkdownViewer").filter(has_text="The kernel language")).to_be_visible()
+    book.shot("linked-page")
 
 
 def test_help_progress_and_stop(page, server):

@@ -10,7 +10,11 @@ Darwin) ;;
 *) [ -z "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ] && set -- --no-browser "$@" ;;
 esac
 
-cd "$root/notebooks" # JupyterLab serves the current directory, unless told otherwise
+cd "$root" # JupyterLab serves the current directory, unless told otherwise: notebooks link to pages beside theirs
+case " $*" in
+*root_dir* | *notebook-dir* | *preferred_dir*) ;;
+*) set -- --ServerApp.preferred_dir="$root/notebooks" "$@" ;;
+esac
 # env before user: a kernel or setting of the same name in the home directory must not shadow this .venv
 JUPYTER_PREFER_ENV_PATH=1 exec "$root/.venv/bin/python" -m jupyterlab \
 	--MultiKernelManager.default_kernel_name=gpunotes \
