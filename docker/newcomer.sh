@@ -9,11 +9,6 @@ GO=${GO:-go}
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 
-not_run() {
-	echo "== newcomer: not run, $*"
-	exit 0
-}
-
 # ---- the newcomer, in the fresh Debian
 
 now() { date +%s; }
@@ -78,18 +73,11 @@ fi
 # ---- root, on this machine
 
 if [ "${1:-}" != inside ]; then
-	[ "$(uname -s)" = Linux ] || not_run 'this is no Linux'
-	[ "$(id -u)" = 0 ] || not_run 'it needs root'
-	command -v apt-get >/dev/null 2>&1 || not_run 'this is neither Debian nor Ubuntu'
+	what=newcomer
+	. docker/root.sh
+	needs_root
 	git rev-parse --git-dir >/dev/null 2>&1 || not_run 'this is no clone'
-	unshare --mount --pid --fork true 2>/dev/null || not_run 'this root may not mount anything'
-	if ! command -v mmdebstrap >/dev/null 2>&1; then
-		echo '== mmdebstrap from Debian (once)'
-		log=$(mktemp)
-		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mmdebstrap; } </dev/null >"$log" 2>&1 ||
-			{ cat "$log"; rm -f "$log"; not_run 'mmdebstrap could not be installed'; }
-		rm -f "$log"
-	fi
+	from_debian mmdebstrap
 	dir=$1
 	shift
 	[ $# -gt 0 ] || set -- lab test

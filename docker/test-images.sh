@@ -8,11 +8,6 @@ GO=${GO:-go}
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 
-not_run() {
-	echo "== images: not run, $*"
-	exit 0
-}
-
 # The files that must agree do, wherever this runs.
 same() {
 	diff -u "$@" || { echo "these must be the same" >&2; exit 1; }
@@ -30,18 +25,11 @@ if [ "${1:-}" != inside ]; then
 		[ "$(printf '%s\n' "$wanted" "$tag" | sort -V | head -n 1)" = "$wanted" ] || { echo "the images are built by Go $tag, go.mod wants $wanted" >&2; exit 1; }
 	done
 
-	[ "$(uname -s)" = Linux ] || not_run 'this is no Linux'
-	[ "$(id -u)" = 0 ] || not_run 'it needs root'
-	command -v apt-get >/dev/null 2>&1 || not_run 'this is neither Debian nor Ubuntu'
-	if ! { command -v podman && command -v crun && command -v mmdebstrap; } >/dev/null 2>&1; then
-		echo '== podman, crun and mmdebstrap from Debian (once)'
-		log=$(mktemp)
-		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends podman crun mmdebstrap; } </dev/null >"$log" 2>&1 ||
-			{ cat "$log"; rm -f "$log"; not_run 'they could not be installed'; }
-		rm -f "$log"
-	fi
+	what=images
+	. docker/root.sh
+	needs_root
+	from_debian podman crun mmdebstrap
 	mkdir -p "$1"
-	unshare --mount --pid --fork true 2>/dev/null || not_run 'this root may not mount anything'
 	rm -f "$final"
 	# All that is started in there, and mounted, ends with it.
 	exec unshare --mount --pid --fork --kill-child --mount-proc "$0" inside "$(cd "$1" && pwd)"
@@ -104,10 +92,10 @@ echo '== images: docker/Dockerfile.cuda'
 build gpunotes:cuda Dockerfile.cuda
 
 # A libcuda that simulates, in the place of the host's driver.
-if "$GO" run -tags cuda ./gpukit/internal/driver/cuda/mock -o "$dir/mock" >"$said" 2>&1; then
+set --
+if command -v gcc >/dev/null 2>&1; then
+	quietly "$GO" run -tags cuda ./gpukit/internal/driver/cuda/mock -o "$dir/mock"
 	set -- --libcuda "$dir/mock"
-else
-	set --
 fi
 python3 docker/check_images.py "$@" --podman "$podman"
 lap 'run'

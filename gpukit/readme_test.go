@@ -250,7 +250,7 @@ func TestReadmeShowsTheKernel(t *testing.T) {
 
 // The README lists all notebooks, by their titles.
 func TestReadmeListsTheNotebooks(t *testing.T) {
-	files, err := filepath.Glob("../notebooks/*.ipynb")
+	files, err := filepath.Glob("../notebooks/[0-9][0-9]-*.ipynb")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}

@@ -4,7 +4,8 @@
     notebooks.py update [NAME...]     outputs are written into the notebooks
     notebooks.py run --device cuda:0 [NAME...]    runs them on another device; nothing is compared or written
 
-NAME is the beginning of a file name in notebooks/ ("05"); without one, all are taken. The kernel is looked for below
+NAME is the beginning of a file name in notebooks/ ("05"); without one, all of the series are taken, whose names begin with two
+digits: what else is there is the user's own. The kernel is looked for below
 GPUNOTES_KERNEL_PREFIX, if that is set (as given to `go run ./jupyter install --prefix`).
 
 Rules: a cell tagged `measured` shows times of this machine: it must run, its outputs are not compared, and an update keeps
@@ -46,6 +47,7 @@ from PIL import Image, ImageChops, ImageStat
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = "gpunotes"
+SERIES = "[0-9][0-9]-*.ipynb"
 PREFIX = "GPUNOTES_KERNEL_PREFIX"  # in the environment: where the kernel is installed, if not in this .venv
 KERNELSPEC = {"display_name": "Go (gpunotes)", "language": "go", "name": KERNEL}
 
@@ -268,9 +270,8 @@ def normalise(nb):
     """Leaves in a notebook only what its author or its execution means: small diffs."""
     nb = copy.deepcopy(nb)
     nb.nbformat, nb.nbformat_minor = 4, 5
-    language = {k: v for k, v in nb.metadata.get("language_info", {}).items() if k != "version"}
-    kept = {k: v for k, v in nb.metadata.items() if k not in (*VOLATILE_METADATA, "language_info", "kernelspec")}
-    nb.metadata = nbformat.from_dict({**kept, "kernelspec": dict(KERNELSPEC), "language_info": language})
+    kept = {k: v for k, v in nb.metadata.items() if k not in (*VOLATILE_METADATA, "kernelspec")}
+    nb.metadata = nbformat.from_dict({**kept, "kernelspec": dict(KERNELSPEC)})
     seen: set[str] = set()
     count = 0
     for i, cell in enumerate(nb.cells, 1):
@@ -490,8 +491,8 @@ def isolate(scratch: Path) -> str | None:
 
 
 def choose(folder: Path, names: list[str]) -> list[Path]:
-    """The notebooks whose file name begins with one of names; a name that fits none is an error."""
-    every = sorted(folder.glob("*.ipynb"))
+    """The notebooks whose file name begins with one of names, without names the series; a name that fits none is an error."""
+    every = sorted(folder.glob("*.ipynb" if names else SERIES))
     for name in names:
         if not any(p.name.startswith(name) for p in every):
             raise SystemExit(f"no notebook in {folder} begins with {name!r}")
