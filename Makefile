@@ -16,9 +16,10 @@ export GO PYTHON CHROMIUM GPU_HOST
 
 VENV := .venv
 PY := $(VENV)/bin/python
+PIP := pip install --quiet --disable-pip-version-check --no-input --require-hashes
 LAB := jupyter/lab
 LIBM := gpukit/internal/libm
-GO_ROOMS := $(wildcard gpukit plots jupyter docker)
+GO_ROOMS := $(wildcard gpukit plots jupyter)
 
 # A stamp is written last, so it stands for a whole environment: whatever an interrupted install left is built anew.
 VENV_STAMP := $(VENV)/.gpunotes-complete
@@ -30,8 +31,10 @@ FACTS := gpukit/internal/driver/cuda/facts
 EXPERIMENTS := gpukit/internal/experiments
 CPUBENCH := gpukit/cpubench
 
+NOT_IN_KERNEL := $(LAB) jupyter/kerneltest $(CPUBENCH) gpukit/gpubench $(EXPERIMENTS) $(LIBM)/accuracy
+
 # Directories too: their time changes when a file is removed.
-KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( -path jupyter/lab -o -path jupyter/kerneltest -o -path $(LIBM)/accuracy -o -name testdata \) -prune \
+KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( $(foreach d,$(NOT_IN_KERNEL),-path $(d) -o) -name testdata -o -name __pycache__ \) -prune \
 	-o \( -type d -o -type f ! -name '*_test.go' ! -name '*.md' \) -print 2>/dev/null)
 
 .DEFAULT_GOAL := help
@@ -39,6 +42,7 @@ KERNEL_SOURCES := go.mod go.sum $(shell find gpukit plots jupyter \( -path jupyt
 .PHONY: help lab test test-all notebooks notebooks-update bench clean gpu-facts gpu-test gpu-bench gpu-bundle
 .PHONY: preflight preflight-browser kernel test-engines test-go test-bindings test-kernel test-browser test-amd64-v3 test-ptxas test-cuda
 .PHONY: test-images test-newcomer test-newcomer-lab
+.PHONY: test-long test-notebooks
 .PHONY: fuzz planted accuracy test-accuracy test-float32 experiments test-experiments bench-peers bench-peers-quick FORCE
 
 help:
@@ -53,6 +57,7 @@ help:
 	@echo 'make accuracy          measure libm against MPFR, write $(LIBM)/ACCURACY.md (minutes; ACCURACY_RUN='^J': only these)'
 	@echo 'make test-float32      float32 functions on all 2^32 numbers (minutes each; FLOAT32=Sin: only this one)'
 	@echo 'make fuzz              random functions on every engine against the Go compiler (FUZZ=50: 50 times as many as make test; SEED=7)'
+	@echo 'make test-long         the long forms of tests of which make test runs a part (an hour)'
 	@echo 'make planted           deliberate faults that the tests must find (PLANTED=regexp: only those whose description it matches)'
 	@echo 'make bench             benchmarks'
 	@echo 'make bench-peers       gpukit against numba, numpy, numexpr, C and plain Go on this CPU; ten minutes, writes $(CPUBENCH)/PEERS.md'
@@ -78,8 +83,8 @@ $(VENV_STAMP): $(LAB)/requirements.txt $(LAB)/overrides.json $(shell $(PY) -c ''
 	@echo '== Python packages into $(VENV) (once; about a minute)'
 	@rm -f $@
 	@$(PYTHON) -m venv --clear $(VENV)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r $(LAB)/requirements.txt || \
-		{ echo 'The Python packages could not be installed (network?). Run the same command again: it starts afresh.' >&2; exit 1; }
+	@$(PY) -m $(PIP) -r $(LAB)/requirements.txt || \
+		{ echo 'The Python packages could not be installed (network?). Run the same command again.' >&2; exit 1; }
 	@mkdir -p $(VENV)/share/jupyter/lab/settings
 	@cp $(LAB)/overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json
 	@touch $@
@@ -87,7 +92,7 @@ $(VENV_STAMP): $(LAB)/requirements.txt $(LAB)/overrides.json $(shell $(PY) -c ''
 $(BROWSER_STAMP): $(LAB)/requirements-browser.txt $(VENV_STAMP) | preflight-browser
 	@echo '== playwright into $(VENV) (once)'
 	@rm -f $@
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r $(LAB)/requirements-browser.txt || \
+	@$(PY) -m $(PIP) -r $(LAB)/requirements-browser.txt || \
 		{ echo 'playwright could not be installed (network?). Run the same command again.' >&2; exit 1; }
 	@touch $@
 
@@ -95,28 +100,28 @@ $(BROWSER_STAMP): $(LAB)/requirements-browser.txt $(VENV_STAMP) | preflight-brow
 $(VENV)/ptxas-%/.complete: $(LAB)/requirements-ptxas-%.txt $(VENV_STAMP)
 	@echo "== NVIDIA's assembler of CUDA $* into $(VENV) (once)"
 	@rm -rf $(@D)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --no-deps --require-hashes --target $(@D) -r $< || \
+	@$(PY) -m $(PIP) --no-deps --target $(@D) -r $< || \
 		{ echo 'ptxas could not be installed (network?). Run the same command again.' >&2; exit 1; }
 	@touch $@
 
 $(VENV)/cuda-header-%/.complete: $(LAB)/requirements-cuda-%.txt $(VENV_STAMP)
 	@echo '== cuda.h of CUDA $* into $(VENV) (once)'
 	@rm -rf $(@D)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --no-deps --require-hashes --target $(@D) -r $< || \
-		{ echo "cuda.h of CUDA $* could not be installed (network?)." >&2; exit 1; }
+	@$(PY) -m $(PIP) --no-deps --target $(@D) -r $< || \
+		{ echo "cuda.h of CUDA $* could not be installed (network?). Run the same command again." >&2; exit 1; }
 	@touch $@
 
 $(VENV)/zig/.complete: $(LAB)/requirements-zig.txt $(VENV_STAMP)
 	@echo '== a C compiler that links for older systems into $(VENV) (once)'
 	@rm -rf $(@D)
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --no-deps --require-hashes --target $(@D) -r $< || \
-		{ echo 'ziglang could not be installed (network?).' >&2; exit 1; }
+	@$(PY) -m $(PIP) --no-deps --target $(@D) -r $< || \
+		{ echo 'ziglang could not be installed (network?). Run the same command again.' >&2; exit 1; }
 	@touch $@
 
 $(ACCURACY_STAMP): $(LIBM)/accuracy/requirements.txt $(VENV_STAMP)
 	@echo '== MPFR for Python into $(VENV) (once)'
 	@rm -f $@
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r $(LIBM)/accuracy/requirements.txt || \
+	@$(PY) -m $(PIP) -r $(LIBM)/accuracy/requirements.txt || \
 		{ echo 'gmpy2 could not be installed (network?). Run the same command again.' >&2; exit 1; }
 	@touch $@
 
@@ -125,8 +130,8 @@ $(VENV)/peers-%/.complete: $(CPUBENCH)/requirements-peers-%.txt | preflight
 	@echo '== $(notdir $(@D)): Python packages to compare with (once)'
 	@rm -f $@
 	@$(PYTHON) -m venv --clear $(@D)
-	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-input --require-hashes -r $< || \
-		{ echo 'They could not be installed (network?).' >&2; exit 1; }
+	@$(@D)/bin/python -m $(PIP) -r $< || \
+		{ echo 'They could not be installed (network?). Run the same command again.' >&2; exit 1; }
 	@touch $@
 
 FORCE:
@@ -139,7 +144,7 @@ $(DRIVER_STAMP): FORCE | $(VENV_STAMP)
 		[ -f $@ ] && [ "$$now" = "$$(cat $@)" ] || echo "$$now" >$@
 
 # A machine with driver and compiler may lack no more than cuda.h. Without it the kernel is built without CUDA.
-$(KERNEL_STAMP): $(KERNEL_SOURCES) $(VENV_STAMP) $(DRIVER_STAMP) | preflight
+$(KERNEL_STAMP): $(KERNEL_SOURCES) $(VENV_STAMP) $(DRIVER_STAMP) $(if $(wildcard $(VENV)/share/jupyter/kernels/gpunotes/kernel.json),,FORCE) | preflight
 	@case "$$($(GO) run ./jupyter cuda --prefix $(VENV))" in \
 		*'cuda.h is all that is missing'*) $(MAKE) --no-print-directory $(VENV)/cuda-header-12/.complete || true ;; \
 	esac
@@ -171,7 +176,7 @@ notebooks: kernel
 notebooks-update: kernel
 	@$(PY) $(LAB)/notebooks.py update $(NOTEBOOKS)
 
-test-all: test-engines test-amd64-v3 test-ptxas test-cuda test-accuracy test-experiments test-browser test-images
+test-all: test-engines test-amd64-v3 test-ptxas test-cuda test-accuracy test-experiments test-notebooks test-browser test-images
 
 # Every kind of PTX that we write, through the assemblers that NVIDIA ships for Linux on x86-64 and arm64, and through the
 # compiler in the driver, where there is one (GPUNOTES_PTXJIT=file names it, or several; no GPU is needed).
@@ -217,6 +222,18 @@ test-amd64-v3: preflight
 	@for flag in avx2 bmi1 bmi2 f16c fma abm movbe; do \
 		grep -qw $$flag /proc/cpuinfo 2>/dev/null || { echo "not run: this CPU has no $$flag (or is not Linux on amd64)"; exit 0; }; \
 	done; GOAMD64=v3 $(GO) test -timeout 10m ./gpukit/...
+
+# A processor copies nothing and counts nothing: notebooks must not rely on either.
+test-notebooks: kernel
+	@echo '== notebooks on "parallel"'
+	@$(PY) $(LAB)/notebooks.py run --device parallel
+
+# The long forms of tests of which make test runs a part.
+test-long: preflight
+	WIDE=1 FAULTS=all PIPELINE=5000 $(GO) test -count=1 -timeout 2h -run 'TwoToThe31|DriverFaults|Pipeline' ./gpukit
+	AMD64_SEEDS=10000 $(GO) test -count=1 -timeout 1h -run TestRandom ./gpukit/internal/codegen/amd64
+	NESTS=10000 SEED=1 $(GO) test -count=1 -timeout 1h -run TestSpreadNests ./gpukit/internal/ir
+	$(GO) test -count=1 -timeout 1h -run TestStress ./gpukit/internal/cpu -args -stress 5m
 
 test-browser: $(BROWSER_STAMP) kernel
 	@echo '== JupyterLab in a real browser'
@@ -288,4 +305,4 @@ gpu-bundle: $(VENV)/cuda-header-12/.complete $(VENV)/zig/.complete | preflight
 	@$(LAB)/gpu-bundle.sh build $(VENV)
 
 clean:
-	rm -rf $(VENV) artefacts .cache
+	rm -rf $(VENV) artefacts

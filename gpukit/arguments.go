@@ -32,7 +32,7 @@ func toArgument(op string, pos int, name string, t ir.Type, x any) (a *Array, sc
 			return nil, ir.FromF64(v), nil
 		}
 	case mat.Matrix:
-		return refuse(fmt.Sprintf("a %T is not an array", x), "wrap it as gpukit.FromMatrix(m)")
+		return refuse(fmt.Sprintf("a matrix of type %T is not an array", x), "wrap it as gpukit.FromMatrix(m)")
 	}
 	if a == nil {
 		v := reflect.ValueOf(x)
@@ -41,14 +41,14 @@ func toArgument(op string, pos int, name string, t ir.Type, x any) (a *Array, sc
 			if !ok {
 				detail := fmt.Sprintf("%v (%v) is not exactly representable as %v", x, v.Type(), t)
 				if from == Bool || t == ir.Bool {
-					detail = fmt.Sprintf("%v (%v) is not a %v", x, v.Type(), t)
+					detail = fmt.Sprintf("%v is of type %v, not %v", x, v.Type(), t)
 				}
 				return refuse(detail, fmt.Sprintf("convert it yourself, e.g. %v(x), or change the parameter's type", t))
 			}
 			return nil, b, nil
 		}
 		if v.Kind() != reflect.Slice {
-			return refuse(fmt.Sprintf("a %T is neither an array nor a slice nor a number", x), "pass a *gpukit.Array, a slice of numbers, or a number")
+			return refuse(fmt.Sprintf("a value of type %T is neither an array nor a slice nor a number", x), "pass a *gpukit.Array, a slice of numbers, or a number")
 		}
 		if why := caught(func() { a = FromSlice(x) }); why != "" {
 			return refuse(why, "pass a rectangular slice of numbers")

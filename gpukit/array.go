@@ -44,6 +44,13 @@ func sizeOf(op string, dims []int) int {
 	return n
 }
 
+// zeros returns an array of zeros in memory. If it does not fit, the *ShapeError names op.
+func zeros(op string, t DType, dims []int) *Array {
+	n := sizeOf(op, dims)
+	needRoom(op, t, n)
+	return newArray(makeStorage(t, n), dims)
+}
+
 // FromSlice returns an array of the shape of a nested Go slice, such as
 // []float64 (1-d), [][]int32 (2-d), and so on; int and uint elements become
 // Int64 and Uint64. A flat slice of a fixed-width type is shared, not copied;
@@ -68,10 +75,10 @@ func FromSlice(x any) *Array {
 		}
 	}
 	if t == nil || len(dims) == 0 || dtypeOfKind(t.Kind()) == 0 {
-		panic(&ShapeError{Op: "FromSlice", Detail: fmt.Sprintf("a %T is not a slice (of slices) of bool, integers or floats", x)})
+		panic(&ShapeError{Op: "FromSlice", Detail: fmt.Sprintf("a value of type %T is not a slice (of slices) of bool, integers or floats", x)})
 	}
-	out := makeStorage(dtypeOfKind(t.Kind()), sizeOf("FromSlice", dims))
-	k := 0
+	a := zeros("FromSlice", dtypeOfKind(t.Kind()), dims)
+	out, k := a.store, 0
 	var fill func(v reflect.Value, axis int)
 	fill = func(v reflect.Value, axis int) {
 		if v.Len() != dims[axis] {
@@ -87,7 +94,7 @@ func FromSlice(x any) *Array {
 		}
 	}
 	fill(v, 0)
-	return newArray(out, dims)
+	return a
 }
 
 // FromFlat returns an array of the given shape over a flat Go slice in C order
@@ -96,7 +103,7 @@ func FromSlice(x any) *Array {
 func FromFlat(data any, dims ...int) *Array {
 	s := storageOf(data)
 	if s == nil {
-		panic(&ShapeError{Op: "FromFlat", Detail: fmt.Sprintf("a %T is not a flat slice of bool, integers or floats; FromSlice takes nested ones", data)})
+		panic(&ShapeError{Op: "FromFlat", Detail: fmt.Sprintf("a value of type %T is not a flat slice of bool, integers or floats; FromSlice takes nested ones", data)})
 	}
 	if n := sizeOf("FromFlat", dims); n != s.len() {
 		remedy := fmt.Sprintf("give dimensions whose product is %d, or shorten the slice", s.len())
@@ -114,6 +121,7 @@ func FromMatrix(m mat.Matrix) *Array {
 		panic(&ShapeError{Op: "FromMatrix", Detail: "a nil matrix"})
 	}
 	r, c := m.Dims()
+	needRoom("FromMatrix", Float64, sizeOf("FromMatrix", []int{r, c}))
 	data := make([]float64, 0, r*c)
 	for i := range r {
 		for j := range c {
@@ -126,7 +134,7 @@ func FromMatrix(m mat.Matrix) *Array {
 // Zeros returns a float64 array of zeros in memory; for another dtype use
 // .As(gpukit.Float32).
 func Zeros(dims ...int) *Array {
-	return newArray(makeStorage(Float64, sizeOf("Zeros", dims)), dims)
+	return zeros("Zeros", Float64, dims)
 }
 
 // Full returns a float64 array whose elements all are v. It has no storage.
@@ -140,7 +148,7 @@ func Full(v float64, dims ...int) *Array {
 // Like returns an array of zeros in memory with the shape and dtype of a.
 func Like(a *Array) *Array {
 	a.must("Like")
-	return newArray(makeStorage(a.DType(), a.Size()), a.shape)
+	return zeros("Like", a.DType(), a.shape)
 }
 
 // Arange returns the float64 array 0, 1, ... n-1. It has no storage.
@@ -223,7 +231,7 @@ func (a *Array) contiguous() bool { return shape.IsContiguous(a.shape, a.strides
 func (a *Array) index(op string, idx []int) int {
 	a.must(op)
 	if len(idx) != len(a.shape) {
-		panic(&ShapeError{Op: op, Detail: fmt.Sprintf("%d indices for shape %s, which has %d dimensions", len(idx), shape.Format(a.shape), len(a.shape))})
+		panic(&ShapeError{Op: op, Detail: fmt.Sprintf("%s for shape %s, which has %s", counted(len(idx), "index", "indices"), shape.Format(a.shape), counted(len(a.shape), "dimension", "dimensions"))})
 	}
 	k := a.offset
 	for i, x := range idx {
@@ -297,8 +305,8 @@ func (a *Array) As(t DType) *Array {
 	}
 	to := a
 	a = a.local()
-	out := makeStorage(t, a.Size())
-	i := 0
+	as := zeros("As", t, a.shape)
+	out, i := as.store, 0
 	a.each(func(k int) {
 		b := a.store.bits(k)
 		switch {
@@ -314,7 +322,7 @@ func (a *Array) As(t DType) *Array {
 		out.setBits(i, b)
 		i++
 	})
-	return to.beside("As", newArray(out, a.shape))
+	return to.beside("As", as)
 }
 
 // Float64s returns the elements in C order, converted as by At, in a new slice.
@@ -352,6 +360,7 @@ func (a *Array) Host() *Array {
 		return a
 	}
 	a.must("Host")
+	needRoom("Host", a.DType(), a.Size())
 	return a.copy()
 }
 
@@ -393,11 +402,12 @@ func (a *Array) Reshape(dims ...int) *Array {
 		dims[free] = a.Size() / known
 	}
 	if n := sizeOf("Reshape", dims); n != a.Size() {
-		panic(&ShapeError{Op: "Reshape", Detail: fmt.Sprintf("shape %s has %d elements, shape %s has %d", shape.Format(a.shape), a.Size(), shape.Format(dims), n)})
+		panic(&ShapeError{Op: "Reshape", Detail: fmt.Sprintf("shape %s has %s, shape %s has %d", shape.Format(a.shape), counted(a.Size(), "element", "elements"), shape.Format(dims), n)})
 	}
 	if st, ok := shape.Reshape(a.shape, a.strides, dims); ok {
 		return &Array{a.store, a.offset, dims, st}
 	}
+	needRoom("Reshape", a.DType(), a.Size())
 	return a.beside("Reshape", a.copy()).Reshape(dims...)
 }
 

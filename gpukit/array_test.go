@@ -39,6 +39,18 @@ func shapeError(t *testing.T, name string, f func(), words ...string) {
 	f()
 }
 
+func TestAmount(t *testing.T) {
+	for n, want := range map[float64]string{0: "0 bytes", 1023: "1023 bytes", 1024: "1 KiB", 1 << 31: "2 GiB", 8e12: "7.276 TiB", 1 << 63: "8 EiB", 1 << 73: "8192 EiB"} {
+		same(t, want, amount(n), want)
+	}
+}
+
+type hugeMatrix struct{}
+
+func (hugeMatrix) Dims() (r, c int)    { return 1 << 20, 1 << 20 }
+func (hugeMatrix) At(i, j int) float64 { return 0 }
+func (m hugeMatrix) T() mat.Matrix     { return m }
+
 func TestLinspaceLikeNumpy(t *testing.T) {
 	// numpy.linspace(29, 31, 1000)[k] computed as k*step + start.
 	a := Linspace(29, 31, 1000)
@@ -110,8 +122,11 @@ func TestConstructors(t *testing.T) {
 	m := FromSlice([][]float64{{1, 2, 3}, {4, 5, 6}}).T().Matrix()
 	r, c := m.Dims()
 	same(t, "Matrix of a view", []any{r, c, m.At(2, 1)}, []any{3, 2, 6.0})
-	shapeError(t, "too large", func() { Zeros(1000000, 1000000) }, "TB", "available")
-	shapeError(t, "too large to copy", func() { Full(1, 1<<30, 1<<20).Reshape(1<<20, 1<<30).As(Float32) }, "available")
+	shapeError(t, "too large", func() { Zeros(1000000, 1000000) }, "gpukit.Zeros: 1000000000000 elements of float64 need 7.276 TiB", "available")
+	shapeError(t, "too large, like another", func() { Like(Arange(1e12)) }, "gpukit.Like: 1000000000000 elements", "available")
+	shapeError(t, "too large in another shape", func() { x, _ := MeshGrid(Arange(1e6), Arange(1e6)); x.Reshape(1e12) }, "gpukit.Reshape: 1000000000000 elements", "available")
+	shapeError(t, "too large a matrix", func() { FromMatrix(hugeMatrix{}) }, "gpukit.FromMatrix: 1099511627776 elements", "available")
+	shapeError(t, "too large to copy", func() { Full(1, 1<<30, 1<<20).Reshape(1<<20, 1<<30).As(Float32) }, "gpukit.As: 1125899906842624 elements of float32", "available")
 	shapeError(t, "too large for Go", func() { Linspace(0, 1, 1e12).Float64s() }, "available")
 	shapeError(t, "ragged", func() { FromSlice([][]float64{{1}, {1, 2}}) }, "ragged", "length 2")
 	shapeError(t, "strings", func() { FromSlice([]string{"a"}) }, "[]string")
@@ -136,7 +151,7 @@ func TestViews(t *testing.T) {
 	shapeError(t, "Reshape", func() { a.Reshape(5, 5) }, "(5, 5)", "24", "25")
 	shapeError(t, "Reshape -1", func() { a.Reshape(5, -1) }, "-1")
 	shapeError(t, "At", func() { a.At(0, 3, 0) }, "index 3", "dimension 1", "size 3")
-	shapeError(t, "At rank", func() { a.At(0) }, "1 indices", "(2, 3, 4)")
+	shapeError(t, "At rank", func() { a.At(0) }, "1 index for", "(2, 3, 4)", "3 dimensions")
 	shapeError(t, "Slice step", func() { a.Slice(0, 0, 1, 0) }, "step is 0")
 	shapeError(t, "Slice axis", func() { a.Slice(3, 0, 1, 1) }, "dimension 3")
 	shapeError(t, "BroadcastTo", func() { Arange(2).BroadcastTo(3) }, "(2,)", "(3,)")

@@ -101,6 +101,24 @@ func (c *call) refuseArg(pos int, name, remedy, format string, args ...any) erro
 	return &ArgumentError{Op: c.op, Arg: pos, Name: name, Detail: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
+// noOptions refuses options among the arguments.
+func (c *call) noOptions(args []any) error {
+	for i, x := range args {
+		if o, ok := x.(Option); ok {
+			var set options
+			if o.set != nil {
+				o.set(&set)
+			}
+			name := set.String()
+			if name == "" {
+				name = "option"
+			}
+			return c.refuseArg(i+1, "", fmt.Sprintf("write gpu.With(gpukit.%s).%s(...)", name, c.op), "an option is not an argument")
+		}
+	}
+	return nil
+}
+
 // splitOut takes the Out off the arguments; out is nil if there is none.
 func (c *call) splitOut(args []any) (in []any, out []*Array, err error) {
 	for i, x := range args {
@@ -164,6 +182,9 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 		return nil, err
 	}
 	src := c.fn.source
+	if err := c.noOptions(args); err != nil {
+		return nil, err
+	}
 	in, given, err := c.splitOut(args)
 	if err != nil {
 		return nil, err
@@ -214,7 +235,7 @@ func (d *Device) spread(op string, fn any, layout *string, n int, args []any) (*
 	}
 	plan, err := l.Plan(c.fn.name, shapes, outs)
 	if err != nil {
-		return nil, &ShapeError{Op: op, Detail: strings.TrimSpace(err.Error()) + c.conflict(l, shapes)}
+		return nil, &ShapeError{Op: op, Detail: strings.TrimSpace(err.Error()) + c.conflict(l, shapes) + c.operand(err)}
 	}
 	if _, ok := shape.Size(plan.Loop); !ok {
 		return nil, &ShapeError{Op: op, Detail: fmt.Sprintf("the arguments broadcast to shape %s, which is too large", shape.Format(plan.Loop))}
@@ -295,6 +316,22 @@ func (c *call) conflict(l *shape.Layout, in []shape.Operand) string {
 		x.First+1, ps[x.First].Name, x.Second+1, ps[x.Second].Name, x.FirstSize, x.SecondSize, x.FromEnd)
 }
 
+// operand names the argument that an error of shape is about, which counts from 0.
+func (c *call) operand(err error) string {
+	var e *shape.OperandError
+	if !errors.As(err, &e) {
+		return ""
+	}
+	if e.Output {
+		return fmt.Sprintf("; output operand %d is array %d of Out, of shape %s", e.At, e.At+1, shape.Format(c.outs[e.At].array.shape))
+	}
+	of := "a number"
+	if a := c.args[e.At].array; a.NDim() > 0 {
+		of = "of shape " + shape.Format(a.shape)
+	}
+	return fmt.Sprintf("; input operand %d is argument %d (%s), %s", e.At, e.At+1, c.args[e.At].name, of)
+}
+
 func (b *bound) walk(p shape.PlannedOperand) {
 	b.loop, b.core, b.strides = p.LoopStrides, p.CoreShape, p.CoreStrides
 	if b.indexed && len(b.core) == 0 { // a scalar as a slice of one element
@@ -354,13 +391,13 @@ func (c *call) signature(layout *string, wanted int, given bool) (l *shape.Layou
 	}
 	switch {
 	case len(l.Out) != n && given:
-		return nil, 0, 0, c.refuse("give it one array for each result", "gpukit.Out has %d arrays, layout %v has %d results", n, l, len(l.Out))
+		return nil, 0, 0, c.refuse("give it one array for each result", "gpukit.Out has %s, layout %v has %s", counted(n, "array", "arrays"), l, counted(len(l.Out), "result", "results"))
 	case len(l.Out) != n:
-		return nil, 0, 0, c.refuse(fmt.Sprintf("pass gpukit.Out with %d arrays, or for two results call GUVectorize2", len(l.Out)), "layout %v has %d results, %s returns %d", l, len(l.Out), c.op, n)
+		return nil, 0, 0, c.refuse(fmt.Sprintf("pass gpukit.Out with %s, or for two results call GUVectorize2", counted(len(l.Out), "array", "arrays")), "layout %v has %s, %s returns %d", l, counted(len(l.Out), "result", "results"), c.op, n)
 	case returned != 0 && returned != n:
 		return nil, 0, 0, c.resultCount(returned, n)
 	case nin != len(l.In) || nin < 0:
-		return nil, 0, 0, c.refuse("the function takes the inputs of the layout and then, if it returns nothing, its results", "layout %v has %d inputs and %d results, %s takes %s", l, len(l.In), len(l.Out), c.fn.name, parameters(src.Params))
+		return nil, 0, 0, c.refuse("the function takes the inputs of the layout and then, if it returns nothing, its results", "layout %v has %s and %s, %s takes %s", l, counted(len(l.In), "input", "inputs"), counted(len(l.Out), "result", "results"), c.fn.name, parameters(src.Params))
 	}
 	for i, p := range src.Params {
 		core := l.In
@@ -375,9 +412,9 @@ func (c *call) signature(layout *string, wanted int, given bool) (l *shape.Layou
 			for range rank - 1 {
 				want += "[]"
 			}
-			return nil, 0, 0, c.refuse(fmt.Sprintf("declare it as %s%v", want, p.Type), "parameter %d (%s) has %d core dimensions in layout %v, but is not a slice", i+1, p.Name, rank, l)
+			return nil, 0, 0, c.refuse(fmt.Sprintf("declare it as %s%v", want, p.Type), "parameter %d (%s) has %s in layout %v, but is not a slice", i+1, p.Name, counted(rank, "core dimension", "core dimensions"), l)
 		case p.Kind == frontend.Array && p.Rank != max(rank, 1):
-			return nil, 0, 0, c.refuse("give it as many [] as the layout has core dimensions", "parameter %d (%s) is a slice of rank %d, layout %v gives it %d core dimensions", i+1, p.Name, p.Rank, l, rank)
+			return nil, 0, 0, c.refuse("give it as many [] as the layout has core dimensions", "parameter %d (%s) is a slice of rank %d, layout %v gives it %s", i+1, p.Name, p.Rank, l, counted(rank, "core dimension", "core dimensions"))
 		case i < nin && p.Kind == frontend.Array && p.Written:
 			return nil, 0, 0, c.refuse("write to the result instead, or use Launch", "%s writes to parameter %d (%s), which is an input of layout %v", c.fn.name, i+1, p.Name, l)
 		}

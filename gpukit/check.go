@@ -327,6 +327,17 @@ func workerArgs(l *cpu.Launch, w int) []ir.Bits {
 	return args
 }
 
+// numbers tells the arguments of worker w that are no elements of arrays.
+func (l *launch) numbers(w int) func(i int) (ir.Bits, bool) {
+	idx := unravel(w, l.Shape)
+	return func(i int) (ir.Bits, bool) {
+		if l.In[i].Data != nil {
+			return 0, false
+		}
+		return argument(&l.In[i], idx), true
+	}
+}
+
 // argument is what the worker at idx is given of an operand.
 func argument(o *cpu.Operand, idx []int) ir.Bits {
 	switch {

@@ -54,6 +54,14 @@ func (e *ArgumentError) Error() string {
 	return b.String()
 }
 
+// counted is a number of things: 1 index, 2 indices.
+func counted(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // ErrInterrupted is the error of a call that the user stopped.
 var ErrInterrupted = errors.New("gpukit: interrupted")
 
@@ -70,7 +78,7 @@ type CompileError struct {
 // CompileFault is one reason in a CompileError.
 type CompileFault struct {
 	Pos     string // "cell 3:4:7" or "geo.go:12:5"
-	Code    string // stable name of the kind of fault, e.g. "UnsupportedGoto"
+	Code    string // stable name of the kind of fault, e.g. "goto"; LANGUAGE.md lists them
 	Message string
 	Help    string
 }

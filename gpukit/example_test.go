@@ -189,6 +189,21 @@ func ExampleDevice_ExplainLaunch() {
 	// y float64 array
 }
 
+// What a block needs says how many of them a multiprocessor holds; what a card would not
+// take is in the note.
+func ExampleDevice_ExplainLaunch_occupancy() {
+	gpu := gpukit.MustOpen("sim:quadro-k2000")
+	defer gpu.Close()
+	for _, n := range []int{1 << 10, 1 << 14, 1 << 16} {
+		p, err := gpu.With(gpukit.SharedBytes(n)).ExplainLaunch(reverseBlock, gpukit.Blocks(4), gpukit.Threads(128), gpukit.Zeros(512))
+		fmt.Println(p.Shared, p.BlocksHeld, p.Occupancy, p.Note, err)
+	}
+	// Output:
+	// 1024 16 1  <nil>
+	// 16384 3 0.1875  <nil>
+	// 65536 0 0 the card refuses this launch: kernel reverseBlock: 0 bytes of static and 65536 bytes (64 KiB) of dynamic shared memory are 65536 bytes (64 KiB); Quadro K2000 takes at most 49152 bytes (48 KiB) per block <nil>
+}
+
 func ExampleOpen() {
 	gpu, err := gpukit.Open("cpu")
 	fmt.Println(gpu.Name(), err)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"gpunotes/gpukit/internal/ir"
 	"gpunotes/gpukit/internal/shape"
 )
 
@@ -28,10 +29,13 @@ type Plan struct {
 	BytesIn    int            // read from memory; numbers and generated arrays have none
 	BytesOut   int            // written
 	Registers  int            // of a thread, on a GPU
+	Shared     int            // bytes of shared memory of a block of Launch, SharedBytes included
+	BlocksHeld int            // so many blocks like Block does a multiprocessor hold at a time; 0 if none can run, or without a GPU
+	Occupancy  float64        // the warps of these blocks as a share of all that it could hold; 0 without a GPU
 	HtoD       int            // bytes that the call copies to a GPU
 	DtoH       int            // and back
 	Instead    string         // what to write for more workers, ready to paste; "" if gpukit knows nothing
-	Note       string         // what makes the call slow, and the remedy; "" if gpukit sees nothing
+	Note       string         // what makes the call slow or a mistake, with the remedy, or why a GPU would refuse it; "" if gpukit sees nothing
 	Tables     []PlanTable    // what is computed once for many workers
 	Machine    []PlanMachine  // of each stage, its machine code for the processor
 	SelfCheck  string         // what is compared with the reference evaluator, or why nothing is
@@ -39,7 +43,8 @@ type Plan struct {
 	Code       string         // what the engine executes
 
 	launch, onGPU bool
-	geometry      string // why the block of a GPU has its size
+	geometry      string    // why the block of a GPU has its size
+	held          occupancy // of a GPU
 }
 
 // PlanMachine tells of the machine code of a stage of a call. Instructions of a loop
@@ -107,7 +112,9 @@ func (d *Device) ExplainGU(fn any, layout string, args ...any) (*Plan, error) {
 	return d.explainSpread("ExplainGU", fn, &layout, args)
 }
 
-// ExplainLaunch is Explain for Launch.
+// ExplainLaunch is Explain for Launch. What the kernel needs is in the plan: registers and shared
+// memory, how many blocks a multiprocessor of the GPU then holds, and, as a Note, why
+// the GPU would refuse the launch.
 func (d *Device) ExplainLaunch(kernel any, grid Grid, block Block, args ...any) (*Plan, error) {
 	c, err := d.launched("ExplainLaunch", kernel, grid, block, args)
 	if err != nil {
@@ -124,7 +131,9 @@ func (d *Device) explainSpread(op string, fn any, layout *string, args []any) (*
 	p, err := d.plan(c)
 	if err == nil && layout != nil {
 		p.Layout = *layout
-		p.Note = c.lonely(p.Workers)
+		if p.Note == "" {
+			p.Note = c.lonely(p.Workers)
+		}
 	}
 	return p, err
 }
@@ -146,6 +155,25 @@ func (c *call) lonely(workers int) string {
 		return ""
 	}
 	return fmt.Sprintf("1 worker for %d elements: use Vectorize for a function of numbers, or move a dimension out of the layout", most)
+}
+
+// unshared says that the threads of a kernel wait for each other but share no memory,
+// though each has an array: the call of simt.Shared may be missing.
+func (c *call) unshared() string {
+	waits, own := false, ""
+	for _, m := range c.prog.ir.Mems {
+		switch {
+		case m.Space == ir.Shared:
+			return ""
+		case m.Space == ir.Local && own == "":
+			own = m.Name
+		}
+	}
+	ir.Walk(c.prog.ir.Body, func(in *ir.Instr) { waits = waits || in.Op == ir.OpBarrier })
+	if !waits || own == "" {
+		return ""
+	}
+	return fmt.Sprintf("the threads wait for each other, but each has its own %s: for one of the whole block write simt.Shared(&%s) below its declaration", own, own)
 }
 
 // plan describes a call that is ready to run.
@@ -175,6 +203,10 @@ func (d *Device) plan(c *call) (*Plan, error) {
 		p.Results = append(p.Results, a)
 	}
 	p.Grid, p.Block, p.launch = c.grid, c.block, c.grid.X > 0
+	if p.launch {
+		p.Shared, _ = c.shared(d)
+		p.Note = c.unshared()
+	}
 	if err := d.engine.describe(d, c, p); err != nil {
 		return nil, err
 	}
@@ -306,7 +338,13 @@ func (p *Plan) rows() [][2]string {
 		r = append(r, [2]string{"threads", p.workers()})
 	}
 	if p.onGPU {
-		r = append(r, [2]string{"registers", fmt.Sprintf("%d a thread", p.Registers)},
+		r = append(r, [2]string{"registers", fmt.Sprintf("%d a thread", p.Registers)})
+	}
+	if p.launch {
+		r = append(r, [2]string{"shared memory", bytes(p.Shared) + " a block"})
+	}
+	if p.onGPU {
+		r = append(r, [2]string{"occupancy", p.held.String()},
 			[2]string{"copies", fmt.Sprintf("%s to the device, %s back", bytes(p.HtoD), bytes(p.DtoH))})
 	}
 	if p.Note != "" {

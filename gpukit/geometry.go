@@ -62,6 +62,10 @@ func checkGeometry(op string, g Grid, b Block) error {
 		return &ArgumentError{Op: op, Detail: fmt.Sprintf(what, args...), Remedy: remedy}
 	}
 	switch {
+	case g == Grid{}:
+		return refuse("the grid is (0, 0, 0), which is also what gpukit.Blocks makes of no number or more than three: it needs one to three dimensions, each at least 1", "write e.g. gpukit.Blocks(32) or gpukit.Blocks(32, 32)")
+	case b == Block{}:
+		return refuse("the block is (0, 0, 0), which is also what gpukit.Threads makes of no number or more than three: it needs one to three dimensions, each at least 1", "write e.g. gpukit.Threads(256) or gpukit.Threads(16, 16)")
 	case g.X < 1 || g.Y < 1 || g.Z < 1:
 		return refuse("the grid is %v: it needs one to three dimensions, each at least 1", "write e.g. gpukit.Blocks(32) or gpukit.Blocks(32, 32)", g)
 	case b.X < 1 || b.Y < 1 || b.Z < 1:

@@ -2,6 +2,7 @@ package gpukit
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -291,6 +292,17 @@ func (l *gpuLaunch) parameters(g *gpu, e *nvptx.Entry) []uint64 {
 	return params
 }
 
+// refusal says why the card would not take the launch; "" if it would.
+func (l *gpuLaunch) refusal(d *Device, c *call) string {
+	launch := l.start(d, c)
+	launch.Params = make([]uint64, len(l.variant.entry.Params))
+	var de *driver.Error
+	if err := l.variant.fn.Check(launch); errors.As(err, &de) {
+		return "the card refuses this launch: " + de.Detail
+	}
+	return ""
+}
+
 // describe says how a call would run.
 func (e gpuEngine) describe(d *Device, c *call, plan *Plan) error {
 	ls, err := e.launches(d, c)
@@ -315,6 +327,16 @@ func (e gpuEngine) describe(d *Device, c *call, plan *Plan) error {
 	most := slices.MaxFunc(ls, func(x, y *gpuLaunch) int { return cmp.Compare(x.workers, y.workers) })
 	grid, block := most.geometry(d, c, most.variant)
 	plan.Grid, plan.Block = Grid(grid), Block(block)
+	shared := most.variant.needs.Shared + most.code().dynamicShared(d)
+	plan.held = occupancyOf(&e.gpu.info, block.Count(), most.variant.needs.Registers, shared)
+	for _, l := range ls {
+		if no := l.refusal(d, c); no != "" {
+			plan.Note = no
+			plan.held.blocks, plan.held.warps = 0, 0
+			break
+		}
+	}
+	plan.Shared, plan.BlocksHeld, plan.Occupancy = shared, plan.held.blocks, plan.held.share()
 	plan.HtoD, plan.DtoH = ls[0].traffic(c)
 	plan.onGPU = true
 	switch o := d.options; {

@@ -1,6 +1,8 @@
 package gpukit
 
 import (
+	"fmt"
+
 	"gpunotes/gpukit/internal/driver"
 )
 
@@ -36,8 +38,17 @@ func (l *gpuLaunch) geometry(d *Device, c *call, v *variant) (grid, block driver
 const (
 	registerUnit = 256 // per warp
 	warpUnit     = 4   // of warps that have their registers
-	sharedUnit   = 256 // bytes per block
 )
+
+// sharedUnits are the unit in which shared memory is handed out and what the system
+// keeps of it, in bytes per block (NVIDIA's occupancy calculator, and CUDA C++ Programming
+// Guide, technical specifications per compute capability).
+func sharedUnits(sm int) (unit, reserved int) {
+	if sm >= 80 {
+		return 128, 1024
+	}
+	return 256, 0
+}
 
 // bestBlock is the number of threads per block with the highest occupancy, the
 // smallest of several. The rule is that of numba before 0.40.
@@ -45,26 +56,62 @@ func bestBlock(info *driver.Info, registers, shared int) int {
 	warp := max(info.WarpSize, 1)
 	best, threads := 0, min(128, max(info.MaxThreadsPerBlock, 1)) // if no block fits, the launch says why
 	for t := warp; t <= info.MaxThreadsPerBlock; t += warp {
-		if n := warpsUnderWay(info, t/warp, registers, shared); n > best {
+		if n := occupancyOf(info, t, registers, shared).warps; n > best {
 			best, threads = n, t
 		}
 	}
 	return threads
 }
 
-// warpsUnderWay is how many warps a multiprocessor has at a time.
-func warpsUnderWay(info *driver.Info, warpsPerBlock, registers, shared int) int {
+// occupancy is what a multiprocessor holds of a kernel at a time.
+type occupancy struct {
+	blocks, warps int
+	most          int    // warps that it could hold
+	limit         string // what allows no more
+}
+
+// occupancyOf is what a multiprocessor holds at a time of a kernel with blocks of some threads.
+func occupancyOf(info *driver.Info, threads, registers, shared int) occupancy {
 	up := func(n, unit int) int { return (n + unit - 1) / unit * unit }
-	blocks := min(info.MaxBlocksPerMP, info.MaxThreadsPerMP/info.WarpSize/warpsPerBlock)
+	warp := max(info.WarpSize, 1)
+	warps := up(threads, warp) / warp
+	h := occupancy{most: info.MaxThreadsPerMP / warp, limit: "the number of threads"}
+	h.blocks = h.most / warps
+	limit := func(n int, by string) {
+		if n < h.blocks {
+			h.blocks, h.limit = n, by
+		}
+	}
+	limit(info.MaxBlocksPerMP, "the number of blocks")
 	switch {
 	case registers > info.RegistersPerThread:
-		return 0
+		limit(0, "registers")
 	case registers > 0:
-		warps := info.RegistersPerMP / up(registers*info.WarpSize, registerUnit)
-		blocks = min(blocks, warps/warpUnit*warpUnit/warpsPerBlock)
+		n := info.RegistersPerMP / up(registers*warp, registerUnit)
+		limit(n/warpUnit*warpUnit/warps, "registers")
 	}
-	if shared > 0 {
-		blocks = min(blocks, info.SharedPerMP/up(shared, sharedUnit))
+	if unit, reserved := sharedUnits(info.SM()); shared+reserved > 0 {
+		limit(info.SharedPerMP/up(shared+reserved, unit), "shared memory")
 	}
-	return blocks * warpsPerBlock
+	h.warps = h.blocks * warps
+	return h
 }
+
+// String says it in a line.
+func (h occupancy) String() string {
+	blocks := "blocks"
+	switch h.blocks {
+	case 0:
+		return "0 %: no block can run"
+	case 1:
+		blocks = "block"
+	}
+	s := fmt.Sprintf("%.3g %%: a multiprocessor holds %d %s, %d of %d warps", 100*h.share(), h.blocks, blocks, h.warps, h.most)
+	if h.warps < h.most {
+		s += ", limited by " + h.limit
+	}
+	return s
+}
+
+// share is the occupancy.
+func (h occupancy) share() float64 { return float64(h.warps) / float64(max(h.most, 1)) }

@@ -201,7 +201,8 @@ func (e gpuEngine) run(d *Device, c *call) error {
 		l := ls[at]
 		l.show(d, c, l.variant, failed.worker)
 		x := l.variant.entry.Checks[failed.check]
-		return c.failed(d, failed.worker/max(l.stage.per, 1), &ir.FaultError{Fault: x.Fault, Func: c.fn.name, Pos: x.Pos})
+		why := &ir.FaultError{Fault: x.Fault, Func: c.fn.name, Pos: x.Pos}
+		return c.failed(d, failed.worker/max(l.stage.per, 1), why.Operands(l.code().f, l.stage.numbers(failed.worker)))
 	}
 	var de *driver.Error
 	if err != nil && errors.As(err, &de) && (de.Code == driver.InvalidValue || de.Code == driver.LaunchOutOfResources) && de.Call == "cuLaunchKernel" {
@@ -358,7 +359,7 @@ func (e gpuEngine) execute(d *Device, c *call, ls []*gpuLaunch) (at int, failed 
 // start is what is known of the launch of a stage before its memory is there.
 func (l *gpuLaunch) start(d *Device, c *call) driver.Launch {
 	grid, block := l.geometry(d, c, l.variant)
-	return driver.Launch{Grid: grid, Block: block, Shared: l.code().dynamicShared(d), Name: l.name, Cancel: d.gpu.stop, Steps: d.gpu.steps}
+	return driver.Launch{Grid: grid, Block: block, Shared: l.code().dynamicShared(d), Name: l.name, SharedName: l.sharedName, Cancel: d.gpu.stop, Steps: d.gpu.steps}
 }
 
 // maxBusy is how many launches may be under way that nobody waits for.

@@ -207,7 +207,7 @@ type deviceMemory struct {
 // memory makes storage for n elements, contents undefined.
 func (g *gpu) memory(t DType, n int) (*deviceMemory, error) {
 	if size := float64(n) * float64(t.Size()); size > float64(g.info.Memory) {
-		return nil, &driver.Error{Call: "cuMemAlloc", Code: driver.OutOfMemory, Detail: fmt.Sprintf("%d elements of %v need %s, and the device has %s in all", n, t, bytes(size), bytes(float64(g.info.Memory)))}
+		return nil, &driver.Error{Call: "cuMemAlloc", Code: driver.OutOfMemory, Detail: fmt.Sprintf("%d elements of %v need %s, and the device has %s in all", n, t, amount(size), amount(float64(g.info.Memory)))}
 	}
 	b, err := g.alloc(n * t.Size())
 	if err != nil {

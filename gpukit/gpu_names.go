@@ -23,6 +23,21 @@ func (l *gpuLaunch) name(address uint64) string {
 	return ""
 }
 
+// sharedName is the element of an array in shared memory, off bytes behind the start of a
+// variable of the PTX, "" if there is none.
+func (l *gpuLaunch) sharedName(variable string, off int) string {
+	for _, v := range l.variant.entry.Shared {
+		if v.Name == variable {
+			name := v.Memory.Name
+			if v.Memory.Len == 0 {
+				name = "the dynamic memory"
+			}
+			return fmt.Sprintf("element %d of %s", off/v.Memory.Elem.Size(), name)
+		}
+	}
+	return ""
+}
+
 // find is the index of the element of the array that is element k of its storage,
 // nil if there is none or more than one.
 func (b *bound) find(k int) []int {

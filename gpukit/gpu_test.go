@@ -380,12 +380,104 @@ func TestFaultsOnAGPU(t *testing.T) {
 	if !errors.As(err, &w) || !slices.Equal(w.Index, []int{333}) || !strings.Contains(err.Error(), "integer divide by zero") {
 		t.Errorf("in place: %v", err)
 	}
-	// Threads that meet are not run again.
-	err = d.Launch(meetsAndFails, Blocks(3), Threads(32), Zeros(90))
-	if !errors.As(err, &w) || *w.Block != (Grid{2, 0, 0}) || *w.Thread != (Block{26, 0, 0}) || !strings.Contains(err.Error(), "index out of range") {
-		t.Errorf("after a barrier: %v", err)
-	}
 	same(t, "the next call", Must(d.Vectorize(add1, 1.0)).Item(), 2.0)
+}
+
+func beyondTheTile(x []float64) {
+	var tile [128]float64
+	simt.Shared(&tile)
+	t := simt.ThreadIdx().X
+	tile[t] = x[t]
+	simt.SyncThreads()
+	x[t] = tile[127-t%128]
+}
+
+func withoutGuard(x []float64, n int) {
+	i := n*simt.BlockIdx().X + simt.ThreadIdx().X
+	if i%2 == 0 {
+		simt.AddFloat64(&x[i], 1)
+	}
+}
+
+func indexFromMemory(x []float64, at []int) {
+	i := simt.Grid1()
+	simt.SyncThreads()
+	at[i] += 5
+	x[at[i]] = 1
+}
+
+// Threads that meet, or add to the same memory, are not run again. Where their places
+// and the numbers that they are given decide what failed, the error has it all the same.
+func TestFaultsOfThreadsThatMeet(t *testing.T) {
+	for _, name := range []string{"cpu", "parallel", "sim:quadro-k2000", "sim:h200"} {
+		d := MustOpen(name)
+		defer d.Close()
+		for what, c := range map[string]struct {
+			err    error
+			block  Grid
+			thread Block
+			want   string
+			unsaid bool // on a GPU
+		}{
+			"no guard":        {d.Launch(meetsAndFails, Blocks(3), Threads(32), Zeros(90)), Grid{2, 0, 0}, Block{26, 0, 0}, "index out of range (index 90, length 90)", false},
+			"a small tile":    {d.Launch(beyondTheTile, Blocks(1), Threads(256), Zeros(256)), Grid{}, Block{128, 0, 0}, "index out of range (index 128, length 128)", false},
+			"a small array":   {d.Launch(beyondTheTile, Blocks(1), Threads(64), Zeros(3)), Grid{}, Block{3, 0, 0}, "index out of range (index 3, length 3)", false},
+			"atomic":          {d.Launch(withoutGuard, Blocks(2), Threads(32), Zeros(40), 30), Grid{1, 0, 0}, Block{10, 0, 0}, "index out of range (index 40, length 40)", false},
+			"index in memory": {d.Launch(indexFromMemory, Blocks(1), Threads(32), Zeros(36), Arange(32).As(Int64)), Grid{}, Block{31, 0, 0}, "index out of range (index 36, length 36)", true},
+		} {
+			var w *WorkerError
+			want := c.want
+			if c.unsaid && d.gpu != nil {
+				want = "index out of range in "
+			}
+			if !errors.As(c.err, &w) || *w.Block != c.block || *w.Thread != c.thread || !strings.Contains(c.err.Error(), want) {
+				t.Errorf("%s, %s: %v, want %s at %v, %v", name, what, c.err, want, c.block, c.thread)
+			}
+		}
+		same(t, "the next call", Must(d.Vectorize(add1, 1.0)).Item(), 2.0)
+	}
+}
+
+func racyParts(x []float64) {
+	var first [3]int32
+	var part [64]float64
+	simt.Shared(&first)
+	simt.Shared(&part)
+	t := simt.ThreadIdx().X
+	if t < 3 {
+		first[t] = 1
+	}
+	part[t] = x[t]
+	x[t] = part[t^1] + float64(first[0])
+}
+
+func unwrittenTile(x []float64) {
+	var tile [4][8]float32
+	simt.Shared(&tile)
+	t := simt.ThreadIdx().X
+	simt.SyncThreads()
+	x[t] = float64(tile[t/8][t%8])
+}
+
+func racyDynamic(x []float64) {
+	s := simt.SharedFloat64()
+	t := simt.ThreadIdx().X
+	s[t] = x[t]
+	x[t] = s[t^1]
+}
+
+// The checker names what lies in shared memory as Go does.
+func TestCheckerNamesSharedMemory(t *testing.T) {
+	d := quadro(t).With(SharedBytes(512))
+	for want, err := range map[string]error{
+		"reads element 1 of part (shared memory at 0x18); block":                                     d.Launch(racyParts, Blocks(1), Threads(64), Zeros(64)),
+		"reads 4 bytes of element 0 of tile (shared memory at 0x0) that no thread of the block has":  d.Launch(unwrittenTile, Blocks(1), Threads(32), Zeros(32)),
+		"reads element 1 of the dynamic memory (shared memory at 0x8); block (0,0,0) thread (1,0,0)": d.Launch(racyDynamic, Blocks(1), Threads(64), Zeros(64)),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
 }
 
 // The block sizes that numba 0.38.1 chose, by compute capability and registers.

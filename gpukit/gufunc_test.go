@@ -140,14 +140,15 @@ func gufuncs(t *testing.T, d *Device) {
 		args   []any
 		words  []string
 	}{
-		"core mismatch": {"(n),(n)->()", []any{Zeros(3, 1), Zeros(3, 4)}, []string{"mismatch in its core dimension 0", "(size 4 is different from 1)"}},
-		"too few dims":  {"(n),(n)->()", []any{1.0, Zeros(3)}, []string{"does not have enough dimensions (has 0"}},
-		"loop":          {"(n),(n)->()", []any{Zeros(5, 3), Zeros(4, 3)}, []string{"could not be broadcast", "(5,3)->(5,)", "arguments 1 (a) and 2 (b)", "5 and 4"}},
-		"layout":        {"(n),n)->()", []any{Zeros(3), Zeros(3)}, []string{"layout", "expect '(' at position 4"}},
-		"few inputs":    {"(n)->()", []any{Zeros(3)}, []string{"1 inputs and 1 results", "2 arguments (a, b)"}},
-		"rank":          {"(n,m),(n)->()", []any{Zeros(3, 2), Zeros(3)}, []string{"parameter 1 (a)", "rank 1", "2 core dimensions"}},
-		"dtype":         {"(n),(n)->()", []any{Zeros(3), FromSlice([]int{1, 2, 3})}, []string{"argument 2 (b)", ".As(gpukit.Float64)"}},
-		"args":          {"(n),(n)->()", []any{Zeros(3)}, []string{"2 arguments (a, b), got 1"}},
+		"core mismatch":       {"(n),(n)->()", []any{Zeros(3, 1), Zeros(3, 4)}, []string{"mismatch in its core dimension 0", "(size 4 is different from 1); input operand 1 is argument 2 (b), of shape (3, 4)"}},
+		"too few dims":        {"(n),(n)->()", []any{1.0, Zeros(3)}, []string{"does not have enough dimensions (has 0", "; input operand 0 is argument 1 (a), a number"}},
+		"too few in an array": {"(n),(n)->()", []any{Zeros(2, 3), Zeros(3).Slice(0, 0, 1, 1).Reshape()}, []string{"does not have enough dimensions (has 0", "; input operand 1 is argument 2 (b), a number"}},
+		"loop":                {"(n),(n)->()", []any{Zeros(5, 3), Zeros(4, 3)}, []string{"could not be broadcast", "(5,3)->(5,)", "arguments 1 (a) and 2 (b)", "5 and 4"}},
+		"layout":              {"(n),n)->()", []any{Zeros(3), Zeros(3)}, []string{"layout", "expect '(' at position 4"}},
+		"few inputs":          {"(n)->()", []any{Zeros(3)}, []string{"1 input and 1 result", "2 arguments (a, b)"}},
+		"rank":                {"(n,m),(n)->()", []any{Zeros(3, 2), Zeros(3)}, []string{"parameter 1 (a)", "rank 1", "2 core dimensions"}},
+		"dtype":               {"(n),(n)->()", []any{Zeros(3), FromSlice([]int{1, 2, 3})}, []string{"argument 2 (b)", ".As(gpukit.Float64)"}},
+		"args":                {"(n),(n)->()", []any{Zeros(3)}, []string{"2 arguments (a, b), got 1"}},
 	} {
 		failsOn(t, d.Name(), name, func(d *Device) error { _, err := d.GUVectorize(inner1d, c.layout, c.args...); return err }, c.words...)
 	}
@@ -243,7 +244,7 @@ func outs(t *testing.T, d *Device) {
 		"one of two": {func(d *Device) error {
 			_, _, err := d.GUVectorize2(minmax, "(n)->(),()", Arange(3), Out(Zeros(1).Reshape()))
 			return err
-		}, []string{"Out has 1 arrays", "2 results"}},
+		}, []string{"Out has 1 array,", "2 results"}},
 		"two of one":    {func(d *Device) error { _, err := d.GUVectorize(minmax, "(n)->(),()", Arange(3)); return err }, []string{"GUVectorize2", "2 arrays"}},
 		"not last":      {one(add1, Out(Zeros(3)), Arange(3)), []string{"not the last argument"}},
 		"two":           {one(add1, Arange(3), Out(Zeros(3), Zeros(3))), []string{"returns 1 values", "wants 2"}},
@@ -258,7 +259,7 @@ func outs(t *testing.T, d *Device) {
 	failsOn(t, "parallel", "huge generated", func(d *Device) error {
 		_, err := d.GUVectorize(inner1d, "(n),(n)->()", Arange(1<<42), Arange(1<<42))
 		return err
-	}, "32TB", "available")
+	}, "32 TiB", "available")
 }
 
 func add2(x, y float64) float64 { return x + y }

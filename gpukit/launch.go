@@ -45,6 +45,9 @@ func (d *Device) launched(op string, kernel any, grid Grid, block Block, args []
 		return nil, err
 	}
 	src := c.fn.source
+	if err := c.noOptions(args); err != nil {
+		return nil, err
+	}
 	if len(src.Results) > 0 {
 		return nil, c.refuse("write results to an array that is an argument", "%s returns a value, but there is nobody to take it", c.fn.name)
 	}
@@ -86,27 +89,35 @@ func (d *Device) launched(op string, kernel any, grid Grid, block Block, args []
 	return c, c.checkShared(d)
 }
 
-// checkShared refuses more shared memory than any card has.
-func (c *call) checkShared(d *Device) error {
-	static, dynamic := 0, 0
+// shared is the shared memory of a block in bytes, and as how many types the kernel uses
+// the dynamic part.
+func (c *call) shared(d *Device) (size, types int) {
 	for _, m := range c.prog.ir.Mems {
 		switch {
 		case m.Space != ir.Shared:
 		case m.Len == 0:
-			dynamic++
+			types++
 		default:
-			static += m.Len * m.Elem.Size()
+			size += m.Len * m.Elem.Size()
 		}
 	}
-	if dynamic > 1 {
+	if types > 0 {
+		size += d.options.sharedBytes
+	}
+	return size, types
+}
+
+// checkShared refuses more shared memory than any card has, and dynamic shared memory that
+// the launch does not give.
+func (c *call) checkShared(d *Device) error {
+	size, types := c.shared(d)
+	switch {
+	case types > 1:
 		return c.refuse("use one of simt.SharedFloat64, SharedFloat32, SharedInt64, SharedInt32 in a kernel", "%s uses the dynamic shared memory as several types", c.fn.name)
-	}
-	bytesOf := 0
-	if dynamic > 0 {
-		bytesOf = d.options.sharedBytes
-	}
-	if static+bytesOf > maxShared {
-		return c.refuse("use smaller arrays, or give each block less to do", "a block of %s needs %s of shared memory, and no card has more than %s", c.fn.name, bytes(static+bytesOf), bytes(maxShared))
+	case types == 1 && d.options.sharedBytes == 0:
+		return c.refuse(fmt.Sprintf("write gpu.With(gpukit.SharedBytes(n)).%s(...), n being the bytes of a block", c.op), "%s uses dynamic shared memory, but the launch gives it none", c.fn.name)
+	case size > maxShared:
+		return c.refuse("use smaller arrays, or give each block less to do", "a block of %s needs %s of shared memory, and no card has more than %s", c.fn.name, bytes(size), bytes(maxShared))
 	}
 	return nil
 }

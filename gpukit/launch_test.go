@@ -214,16 +214,19 @@ func TestLaunchRefusals(t *testing.T) {
 		"shared memory": {func(d *Device) error {
 			return d.With(SharedBytes(1<<40)).Launch(dynamicReverse, Blocks(1), Threads(1), x)
 		}, []string{"1TB", "227KB"}},
-		"static shared":  {l(tooMuchShared, Blocks(1), Threads(1), x), []string{"tooMuchShared", "781.25KB", "227KB"}},
-		"two types":      {l(twoShared, Blocks(1), Threads(1), x), []string{"several types"}},
-		"local arrays":   {l(bigLocal, Blocks(4096), Threads(1024), x), []string{"local arrays of bigLocal", "8MB", "512KB"}},
-		"nil":            {l(counts, Blocks(1), Threads(1), nil), []string{"argument 1 (out)", "nil"}},
-		"outside kernel": {func(d *Device) error { _, err := d.Vectorize(usesThreads, 1.0); return err }, []string{"ThreadIdx", "Launch"}},
+		"static shared":          {l(tooMuchShared, Blocks(1), Threads(1), x), []string{"tooMuchShared", "781.25KB", "227KB"}},
+		"no shared memory":       {l(dynamicReverse, Blocks(1), Threads(1), x), []string{"dynamicReverse", "none", "gpu.With(gpukit.SharedBytes(n)).Launch(...)"}},
+		"an option":              {l(dynamicReverse, Blocks(1), Threads(1), x, SharedBytes(512)), []string{"argument 2", "gpu.With(gpukit.SharedBytes(512)).Launch(...)"}},
+		"an option of Vectorize": {func(d *Device) error { _, err := d.Vectorize(add1, 1.0, FastMath()); return err }, []string{"argument 2", "gpu.With(gpukit.FastMath()).Vectorize(...)"}},
+		"two types":              {l(twoShared, Blocks(1), Threads(1), x), []string{"several types"}},
+		"local arrays":           {l(bigLocal, Blocks(4096), Threads(1024), x), []string{"local arrays of bigLocal", "8MB", "512KB"}},
+		"nil":                    {l(counts, Blocks(1), Threads(1), nil), []string{"argument 1 (out)", "nil"}},
+		"outside kernel":         {func(d *Device) error { _, err := d.Vectorize(usesThreads, 1.0); return err }, []string{"ThreadIdx", "Launch"}},
 	} {
 		fails(t, name, c.f, c.words...)
 	}
 	// A GPU computes the element.
-	failsOn(t, "parallel", "huge generator", l(readsGenerated, Blocks(1), Threads(1), Arange(1<<42), x), "Launch", "32TB", "available")
+	failsOn(t, "parallel", "huge generator", l(readsGenerated, Blocks(1), Threads(1), Arange(1<<42), x), "Launch", "32 TiB", "available")
 	var none *Device
 	if err := none.Launch(counts, Blocks(1), Threads(1), x); err == nil || !strings.Contains(err.Error(), "device is nil") {
 		t.Error(err)

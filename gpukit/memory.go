@@ -29,9 +29,22 @@ func room(t DType, n int) string {
 		have = available()
 	}
 	if size > have {
-		return fmt.Sprintf("%d elements of %v need %s, and %s are available; take fewer elements, or a part at a time", n, t, bytes(size), bytes(have))
+		return fmt.Sprintf("%d elements of %v need %s, and %s are available; take fewer elements, or a part at a time", n, t, amount(size), amount(have))
 	}
 	return ""
+}
+
+// amount writes a number of bytes of memory. The tables and plans write such units as
+// nvprof does, KB and so on.
+func amount(n float64) string {
+	unit := "bytes"
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"} {
+		if n < 1024 {
+			break
+		}
+		n, unit = n/1024, u
+	}
+	return fmt.Sprintf("%.4g %s", n, unit)
 }
 
 // needRoom panics with a *ShapeError if n elements of dtype t do not fit.

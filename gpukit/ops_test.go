@@ -14,7 +14,7 @@ import (
 // blocks.
 var lanes = []int{0, 1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 513, 1025}
 
-// pairs are rows of all special values of the parameters, for one or two of them,
+// specials are rows of all special values of the parameters, for one or two of them,
 // and random ones for more.
 func (f *batched) specials(r *rand.Rand, random int) {
 	var sets [][]ir.Bits

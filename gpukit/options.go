@@ -59,7 +59,8 @@ func OneWorkerPerSlice() Option { return Option{func(o *options) { o.oneWorkerPe
 
 // SharedBytes gives every block of a Launch n bytes of dynamic shared memory,
 // which simt.SharedFloat64 and its kin return as a slice. What it holds at first
-// is undefined. A negative n counts as 0; a launch refuses more than a GPU has.
+// is undefined. A negative n counts as 0; a launch refuses more than a GPU has, and 0
+// for a kernel that uses dynamic shared memory.
 func SharedBytes(n int) Option { return Option{func(o *options) { o.sharedBytes = max(n, 0) }} }
 
 // ThreadsPerBlock sets the size of the blocks of Vectorize and GUVectorize on a

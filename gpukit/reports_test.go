@@ -335,9 +335,9 @@ func reports(t *testing.T, d *Device) {
 		{"88 llama.cpp#7376", func(t *testing.T) {
 			available := "available"
 			if d.gpu != nil {
-				available = "the device has " + bytes(float64(d.gpu.info.Memory)) + " in all"
+				available = "the device has " + amount(float64(d.gpu.info.Memory)) + " in all"
 			}
-			refused(t, second(d.Empty(Float64, 1e15)), "7.1054PB", available)
+			refused(t, second(d.Empty(Float64, 1e15)), "7.105 PiB", available)
 			refused(t, vErr(add1, Full(1, 1e15)), "available")
 			same(t, "the next call", v(t, add1, 1.0).Item(), 2.0)
 		}},

@@ -3,6 +3,7 @@ package gpukit
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"gpunotes/gpukit/host"
+	"gpunotes/gpukit/internal/driver/sim"
 	"gpunotes/gpukit/simt"
 	"gpunotes/gpukit/trace"
 )
@@ -200,6 +202,43 @@ func TestTraceIsBounded(t *testing.T) {
 	tr := d.StopTrace()
 	if len(tr.Records) != maxRecords || !strings.Contains(tr.Note, "3 records after these 262144") {
 		t.Errorf("%d records, %q", len(tr.Records), tr.Note)
+	}
+}
+
+// Counter knows what the simulator counts, all of it and nothing else.
+func TestCounterNames(t *testing.T) {
+	s := &sim.Stats{TakenBranches: 1, Divergences: 1, Resident: 1, Memory: &sim.MemoryCounts{AtomicConflicts: 1, L2Writes: 1, Bursts: 1, Activations: 1}}
+	s.Warps, s.Lanes = 1, 1
+	for k := range s.Classes {
+		s.Classes[k].Warps = 1
+	}
+	m := s.Memory
+	m.L1, m.L2 = sim.Hits{Hits: 1, Misses: 1}, sim.Hits{Hits: 1, Misses: 1}
+	m.Global[0].Lines, m.Shared[0].Conflicts = 1, 1
+	all := simCounters(s)
+	var empty trace.Trace
+	for name := range all {
+		if n := empty.Counter(name); n != 0 {
+			t.Errorf("trace.Counter does not know %q: %d", name, n)
+		}
+	}
+	text, err := os.ReadFile("trace/trace.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(text), "counters = []string{")
+	list, _, _ = strings.Cut(list, ")\n")
+	if n := strings.Count(list, `"`) / 2; n != len(all) {
+		t.Errorf("trace.Counter knows %d names, the simulator %d", n, len(all))
+	}
+	doc := strings.Join(strings.Fields(strings.ReplaceAll(string(text), "\n//", " ")), " ")
+	_, doc, _ = strings.Cut(doc, "Its name is one of")
+	for name := range all {
+		name = strings.TrimPrefix(name, "warp instructions, ")
+		if !strings.Contains(doc, " "+name+",") && !strings.Contains(doc, " "+name+" or ") && !strings.Contains(doc, "("+name+",") && !strings.Contains(doc, " "+name+" (") &&
+			!strings.Contains(doc, " "+name+")") && !strings.Contains(doc, " "+name+".") {
+			t.Errorf("the doc of trace.Counter does not name %q", name)
+		}
 	}
 }
 

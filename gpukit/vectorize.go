@@ -88,15 +88,12 @@ func (d *Device) spreadAndRun(op string, fn any, layout *string, n int, args []a
 }
 
 func parameters(ps []frontend.Param) string {
-	switch len(ps) {
-	case 0:
+	if len(ps) == 0 {
 		return "no arguments"
-	case 1:
-		return fmt.Sprintf("1 argument (%s)", ps[0].Name)
 	}
 	s := ps[0].Name
 	for _, p := range ps[1:] {
 		s += ", " + p.Name
 	}
-	return fmt.Sprintf("%d arguments (%s)", len(ps), s)
+	return fmt.Sprintf("%s (%s)", counted(len(ps), "argument", "arguments"), s)
 }

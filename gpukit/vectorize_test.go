@@ -97,7 +97,7 @@ func TestBadInput(t *testing.T) {
 		"NaN to int":           {one(gcd, math.NaN(), 1), []string{"NaN", "int64"}},
 		"bool for number":      {one(add1, true), []string{"true", "float64"}},
 		"number for bool":      {one(mixed, 0.5, 1, 1, 1), []string{"argument 3 (c)", "bool"}},
-		"too large":            {one(add1, Linspace(0, 1, 1e12)), []string{"(1000000000000,)", "7.27", "TB", "available"}},
+		"too large":            {one(add1, Linspace(0, 1, 1e12)), []string{"(1000000000000,)", "7.276 TiB", "available"}},
 		"nil":                  {one(add1, nil), []string{"argument 1 (x)", "nil"}},
 		"nil array":            {one(add1, nilArray), []string{"argument 1 (x)", "nil"}},
 		"zero Array":           {one(add1, &Array{}), []string{"argument 1 (x)", "not made by gpukit"}},

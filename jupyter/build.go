@@ -51,7 +51,7 @@ func goToolWith(env []string, dir string, args ...string) ([]byte, error) {
 }
 
 type module struct {
-	Path, Version, Dir, GoMod string
+	Path, Version, Dir string
 }
 
 // sourceRoot finds the module gpunotes around the current directory.
@@ -205,6 +205,13 @@ func buildKernel(binary string, cuda cudaBuild, with []string, progress io.Write
 	return m, err
 }
 
+// What goes into the kernel is in kernelSource, but for the folders outside, tests and
+// pages. The Makefile has the same list.
+var (
+	kernelSource = []string{"go.mod", "go.sum", "gpukit", "plots", "jupyter"}
+	outside      = []string{"jupyter/lab", "jupyter/kerneltest", "gpukit/cpubench", "gpukit/gpubench", "gpukit/internal/experiments", "gpukit/internal/libm/accuracy"}
+)
+
 // revision is the commit of the source, with a + if it was changed since; "" where
 // git does not know it.
 func revision(root string) string {
@@ -218,7 +225,12 @@ func revision(root string) string {
 	if err != nil {
 		return ""
 	}
-	if changed, err := git("status", "--porcelain", "--untracked-files=no", "--", "go.mod", "go.sum", "gpukit", "plots", "jupyter"); err != nil || changed != "" {
+	args := append([]string{"status", "--porcelain", "--untracked-files=no", "--"}, kernelSource...)
+	args = append(args, ":(exclude)*_test.go", ":(exclude)*.md", ":(exclude)*/testdata/*")
+	for _, dir := range outside {
+		args = append(args, ":(exclude)"+dir)
+	}
+	if changed, err := git(args...); err != nil || changed != "" {
 		commit += "+"
 	}
 	return commit
@@ -345,7 +357,7 @@ func correct(folder, from string, patches []patch) error {
 			return err
 		}
 		if n := strings.Count(string(text), p.old); n != 1 {
-			return fmt.Errorf("%s in %s has %d places that read %q; the correction in jupyter/build.go is for another version", p.file, from, n, p.old)
+			return fmt.Errorf("%s in %s has %d places that read %q; the correction in jupyter/corrections.go is for another version", p.file, from, n, p.old)
 		}
 		if err := os.WriteFile(name, []byte(strings.Replace(string(text), p.old, p.new, 1)), 0o644); err != nil {
 			return err
@@ -446,7 +458,7 @@ func writeReference(p prepared, dirs ...string) error {
 // fingerprint identifies the source that goes into the kernel.
 func fingerprint(root string) (string, error) {
 	var files []string
-	for _, top := range []string{"go.mod", "go.sum", "gpukit", "plots", "jupyter"} {
+	for _, top := range kernelSource {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				if errors.Is(err, fs.ErrNotExist) {
@@ -456,10 +468,11 @@ func fingerprint(root string) (string, error) {
 			}
 			name := d.Name()
 			if d.IsDir() {
-				if name[0] == '.' || name == "testdata" || name == "kerneltest" || name == "__pycache__" {
+				rel, err := filepath.Rel(root, path)
+				if err == nil && (name[0] == '.' || name == "testdata" || name == "__pycache__" || slices.Contains(outside, filepath.ToSlash(rel))) {
 					return filepath.SkipDir
 				}
-				return nil
+				return err
 			}
 			if d.Type().IsRegular() && !strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(name, ".md") {
 				files = append(files, path)
@@ -489,10 +502,7 @@ func fingerprint(root string) (string, error) {
 
 // checked is what a kernel program says about itself.
 type checked struct {
-	Build    string   `json:"build"`
-	Go       string   `json:"go"`
-	Seconds  float64  `json:"seconds"`
-	Packages []string `json:"packages"`
+	Build string `json:"build"`
 }
 
 // selfcheck starts a kernel program, which runs a small cell and answers.

@@ -341,13 +341,13 @@ var patches = map[string][]patch{gomacro: {
 		// Pointers to types other than structs had no methods.
 		file: "fast/selector.go",
 		old:  "\t\tmtd, mtdn := c.LookupMethod(t, name)\n\t\tswitch mtdn {\n",
-		new:  "\t\tt, _ = pointerTo(t)\n\t\tmtd, mtdn := c.LookupMethod(t, name)\n\t\tswitch mtdn {\n",
+		new:  "\t\tt = pointerTo(t)\n\t\tmtd, mtdn := c.LookupMethod(t, name)\n\t\tswitch mtdn {\n",
 	},
 	{
 		// Nor had (*T).Method a meaning.
 		file: "fast/selector.go",
 		old:  "\tmtd, count := c.LookupMethod(t, node.Sel.Name)\n",
-		new:  "\towner, _ := pointerTo(t)\n\tmtd, count := c.LookupMethod(owner, node.Sel.Name)\n",
+		new:  "\towner := pointerTo(t)\n\tmtd, count := c.LookupMethod(owner, node.Sel.Name)\n",
 	},
 	{
 		file: "fast/selector.go",

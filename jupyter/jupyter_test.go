@@ -8,7 +8,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -89,7 +91,7 @@ func fake(script string) builder {
 	}
 }
 
-const good = `echo '{"build":"b1","go":"go1"}'`
+const good = `echo '{"build":"b1"}'`
 
 func at(t *testing.T) place {
 	if runtime.GOOS == "windows" {
@@ -331,7 +333,7 @@ func TestFingerprint(t *testing.T) {
 		return s
 	}
 	first := print()
-	for _, same := range []string{"gpukit/a_test.go", "notebooks/x.ipynb", "gpukit/README.md", "gpukit/testdata/x"} {
+	for _, same := range []string{"gpukit/a_test.go", "notebooks/x.ipynb", "gpukit/README.md", "gpukit/testdata/x", "jupyter/lab/x.py", "gpukit/internal/libm/accuracy/x.go"} {
 		files[same] += "changed"
 		if print() != first {
 			t.Errorf("%s does not go into the kernel, but counts", same)
@@ -342,6 +344,47 @@ func TestFingerprint(t *testing.T) {
 		files[other] += "changed"
 		if print() == before {
 			t.Errorf("%s goes into the kernel, but does not count", other)
+		}
+	}
+}
+
+// What make builds the kernel anew for is what the kernel says that it is of.
+func TestMakefileAndFingerprintAgree(t *testing.T) {
+	root, err := sourceRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(\w+) := (.*)$`).FindAllStringSubmatch(string(text), -1) {
+		value[m[1]] = regexp.MustCompile(`\$\(\w+\)`).ReplaceAllStringFunc(m[2], func(v string) string { return value[v[2:len(v)-1]] })
+	}
+	list := strings.Fields(value["NOT_IN_KERNEL"])
+	slices.Sort(list)
+	if want := slices.Sorted(slices.Values(outside)); !slices.Equal(list, want) {
+		t.Errorf("the Makefile leaves out %q, jupyter %q", list, want)
+	}
+	if !strings.Contains(value["KERNEL_SOURCES"], strings.Join(kernelSource[:2], " ")) || !strings.Contains(value["KERNEL_SOURCES"], "find "+strings.Join(kernelSource[2:], " ")) {
+		t.Errorf("the Makefile looks elsewhere: %s", value["KERNEL_SOURCES"])
+	}
+	for _, dir := range outside {
+		if !exists(filepath.Join(root, dir)) {
+			t.Errorf("there is no %s", dir)
+		}
+	}
+	out, err := goTool(root, "list", "-deps", "./jupyter", "./jupyter/bindings/gen", "./jupyter/bindings", "./jupyter/cell", "./jupyter/stream", "./jupyter/apidoc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path := range strings.FieldsSeq(string(out)) {
+		dir, ours := strings.CutPrefix(path, "gpunotes/")
+		for _, o := range outside {
+			if ours && (dir == o || strings.HasPrefix(dir, o+"/")) {
+				t.Errorf("%s goes into the kernel, but does not count", path)
+			}
 		}
 	}
 }
@@ -369,28 +412,6 @@ func TestDoctorNoticesNewerSource(t *testing.T) {
 	}
 	if x := examineAge(p, root); x != nil {
 		t.Error(x)
-	}
-}
-
-// The corrections fit the modules that go.mod names, and say so where they do not.
-func TestCorrections(t *testing.T) {
-	for path, list := range patches {
-		m, err := findModule(".", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		folder := filepath.Join(t.TempDir(), "copy")
-		if err := correct(folder, m.Dir, list); err != nil {
-			t.Error(err)
-		}
-		for _, p := range list {
-			if text, err := os.ReadFile(filepath.Join(folder, p.file)); err != nil || !strings.Contains(string(text), p.new) {
-				t.Errorf("%s: not corrected (%v)", p.file, err)
-			}
-		}
-		if err := correct(filepath.Join(t.TempDir(), "again"), folder, []patch{{list[0].file, "no such text", ""}}); err == nil || !strings.Contains(err.Error(), "another version") {
-			t.Error(err)
-		}
 	}
 }
 

@@ -29,6 +29,7 @@ func TestChartErrors(t *testing.T) {
 		"no records: a reason":    plots.Timeline(&trace.Trace{Note: "a reason"}),
 		"no roofs":                plots.Roofline(nil),
 		`roof "r"`:                plots.Roofline([]plots.Roof{{Name: "r", FLOPS: 1}}),
+		"positive and finite":     plots.Roofline([]plots.Roof{{Name: "r", FLOPS: 1, Bandwidth: math.Inf(1)}}),
 		`work "w"`:                plots.Roofline([]plots.Roof{{Name: "r", FLOPS: 1, Bandwidth: 1}}, plots.Work{Name: "w", Intensity: 1}),
 	} {
 		if err := f.Err(); err == nil || !strings.Contains(err.Error(), want) {

@@ -26,14 +26,9 @@ import (
 // beyond 1 MB (noise, say) are drawn through the means of blocks of 2 x 2, 4 x
 // 4, ... values instead, which is noted as well.
 func Contour(x, y, z *gpukit.Array) *Figure {
-	f := newFigure("Contour")
-	var g *grid
-	err := guard(func() (err error) {
-		g, err = newGrid(x, y, z)
-		return err
-	})
-	if err != nil {
-		return f.fail("%w", err)
+	f, g := onGrid("Contour", x, y, z)
+	if f.err != nil {
+		return f
 	}
 	if len(g.x) < 2 || len(g.y) < 2 {
 		return f.fail("z has shape %s: lines run between values, so want at least two rows and two columns; Heatmap draws any shape", shapeOf(z))
@@ -62,6 +57,7 @@ type contour struct {
 	colors []color.NRGBA
 	lines  [][]polyline // of each level, in coordinates of the data
 	bare   []string     // levels without a line
+	of     traced       // what all this depends on
 	block  int          // values per side of the blocks that are averaged
 }
 
@@ -103,8 +99,23 @@ func (c *contour) choose(f *Figure) {
 	}
 }
 
-// prepare traces the lines at the size that the figure has now.
+// traced is what the lines depend on, besides the values.
+type traced struct {
+	view
+	levels *float64 // the first one of the user's
+	colors *colors
+}
+
+// prepare traces the lines at the size that the figure has now, unless it has.
 func (c *contour) prepare(f *Figure) {
+	now := traced{view: f.view(), colors: f.colors}
+	if f.levels != nil {
+		now.levels = &f.levels[0]
+	}
+	if c.of == now {
+		return
+	}
+	c.of = now
 	c.choose(f)
 	p := f.plot
 	scale := func(q point) point {

@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -53,6 +54,8 @@ type content interface {
 	// key is what is drawn to the right of the axes, notes below them.
 	key(f *Figure) key
 	notes() []string
+	// texts are the names that are written into the plot and its key.
+	texts() []string
 	// alt says in sentences what is shown.
 	alt(f *Figure) string
 }
@@ -109,12 +112,18 @@ func newFigure(name string) *Figure {
 	return f
 }
 
-// ok returns f, or for a nil f a figure that says so.
+// ok returns f, or for one that no constructor made a figure that says so.
 func (f *Figure) ok(method string) *Figure {
-	if f == nil {
-		return &Figure{name: method, err: fmt.Errorf("plots: %s of a nil *Figure; make one with plots.Line, plots.Heatmap or the like", method)}
+	what := ""
+	switch {
+	case f == nil:
+		what = "a nil *Figure"
+	case f.plot == nil && f.err == nil:
+		what = "an empty Figure"
+	default:
+		return f
 	}
-	return f
+	return &Figure{name: method, err: fmt.Errorf("plots: %s of %s; make one with plots.Line, plots.Heatmap or the like", method, what)}
 }
 
 func (f *Figure) fail(format string, args ...any) *Figure {
@@ -125,8 +134,27 @@ func (f *Figure) fail(format string, args ...any) *Figure {
 }
 
 // Err returns the first error of the figure's constructor and methods, or nil.
-// It says which argument is wrong, its shape, and what is expected.
-func (f *Figure) Err() error { return f.ok("Err").err }
+// It says which argument is wrong, its shape, and what is expected. That title and
+// labels leave no room at the present size is an error too.
+func (f *Figure) Err() (err error) {
+	f = f.ok("Err")
+	if f.err != nil {
+		return f.err
+	}
+	defer f.caught(&err)
+	_, err = f.layout(draw.Canvas{Rectangle: f.bounds()})
+	return err
+}
+
+// caught turns a panic of gonum, say of a plotter that the user added, into an error:
+// nothing else stands between it and the notebook kernel.
+func (f *Figure) caught(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("plots.%s: the figure cannot be drawn: %v", f.name, r)
+	}
+}
+
+func (f *Figure) bounds() vg.Rectangle { return vg.Rectangle{Max: vg.Point{X: f.w, Y: f.h}} }
 
 // Title sets the line above the plot; long ones are wrapped.
 func (f *Figure) Title(s string) *Figure {
@@ -220,36 +248,49 @@ func (f *Figure) Plot() *plot.Plot {
 	return f.plot
 }
 
-// draw draws the figure on the whole of c.
-func (f *Figure) draw(c draw.Canvas) {
-	f.content.prepare(f)
-	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path())
-	c = draw.Crop(c, margin, -margin, margin, -margin)
+// A layout is a figure's division: notes below, the plot with its title and axes, the
+// key to the right.
+type layout struct {
+	plot  plot.Plot // the user's, with what depends on the size
+	main  draw.Canvas
+	area  vg.Rectangle // within the axes
+	all   draw.Canvas  // without margin and notes
+	key   key
+	notes string
+	foot  vg.Point // where the notes stand
+}
 
-	if notes := f.content.notes(); len(notes) > 0 {
-		sty := sans(noteSize)
-		sty.Color = color.Gray{0x40}
-		s := wrap(sty, strings.Join(notes, "; "), c.Size().X)
-		c.FillText(sty, vg.Point{X: c.Min.X, Y: c.Min.Y + sty.FontExtents().Descent}, s)
-		c.Min.Y += sty.Height(s) + 4
+func noteStyle() text.Style {
+	sty := sans(noteSize)
+	sty.Color = color.Gray{0x40}
+	return sty
+}
+
+// layout divides c; it draws nothing.
+func (f *Figure) layout(c draw.Canvas) (*layout, error) {
+	f.content.prepare(f)
+	c = draw.Crop(c, margin, -margin, margin, -margin)
+	l := &layout{plot: *f.plot, foot: c.Min}
+	if notes := append(f.content.notes(), f.lacking()...); len(notes) > 0 {
+		sty := noteStyle()
+		l.notes = wrap(sty, strings.Join(notes, "; "), c.Size().X)
+		l.foot.Y += sty.FontExtents().Descent
+		c.Min.Y += sty.Height(l.notes) + 4
 	}
-	key := f.content.key(f)
-	main := c
-	if w := key.width(c.Size().Y); w > 0 {
-		main.Max.X -= w + 12
+	l.all, l.main, l.key = c, c, f.content.key(f)
+	if w := l.key.width(c.Size().Y); w > 0 {
+		l.main.Max.X -= w + 12
 	}
-	// The plot is the user's: what depends on the size goes into a copy.
-	p := *f.plot
+	p := &l.plot
 	p.BackgroundColor = color.White
-	p.Title.Text = wrap(p.Title.TextStyle, printable(p.Title.TextStyle, p.Title.Text), main.Size().X)
+	p.Title.Text = wrap(p.Title.TextStyle, printable(p.Title.TextStyle, p.Title.Text), l.main.Size().X)
 	labels := [2]string{printable(p.X.Label.TextStyle, p.X.Label.Text), printable(p.Y.Label.TextStyle, p.Y.Label.Text)}
-	for i, l := range labels { // for a first guess of the area, one line each
-		if l != "" {
+	for i, s := range labels { // for a first guess of the area, one line each
+		if s != "" {
 			[]*plot.Axis{&p.X, &p.Y}[i].Label.Text = "x"
 		}
 	}
-	area := p.DataCanvas(main)
+	area := p.DataCanvas(l.main)
 	for _, wrapX := range []bool{true, false, true} { // the lines of one label take from the length of the other
 		if wrapX {
 			p.X.Label.Text = wrap(p.X.Label.TextStyle, labels[0], area.Size().X)
@@ -258,25 +299,58 @@ func (f *Figure) draw(c draw.Canvas) {
 		}
 		fitTicks(&p.X, area.Size().X, 9, func(s string) vg.Length { return p.X.Tick.Label.Width(s) + 16 })
 		fitTicks(&p.Y, area.Size().Y, 8, func(s string) vg.Length { return p.Y.Tick.Label.Height(s) * 2 })
-		area = p.DataCanvas(main)
+		area = p.DataCanvas(l.main)
 		if area.Size().X < 20 || area.Size().Y < 20 {
-			panic(fmt.Sprintf("a figure of %.3g x %.3g inches leaves no room for the plot beside its labels; enlarge it with Size", f.w/vg.Inch, f.h/vg.Inch))
+			return nil, fmt.Errorf("plots.%s: a figure of %.3g x %.3g inches leaves no room for the plot beside its title, labels and key; shorten them, or enlarge it with Size", f.name, f.w/vg.Inch, f.h/vg.Inch)
 		}
 	}
-	p.Draw(main)
-	if key.width(c.Size().Y) > 0 {
-		key.draw(c, main.Max.X+12, area.Rectangle)
+	l.area = area.Rectangle
+	return l, nil
+}
+
+// draw draws the figure on the whole of c.
+func (f *Figure) draw(c draw.Canvas) error {
+	l, err := f.layout(c)
+	if err != nil {
+		return err
 	}
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	if l.notes != "" {
+		c.FillText(noteStyle(), l.foot, l.notes)
+	}
+	l.plot.Draw(l.main)
+	if l.key.width(l.all.Size().Y) > 0 {
+		l.key.draw(l.all, l.main.Max.X+12, l.area)
+	}
+	return nil
+}
+
+// lacking notes how many characters of the figure's text the font has not.
+func (f *Figure) lacking() []string {
+	sty := sans(textSize)
+	n := 0
+	for _, s := range append(f.content.texts(), f.plot.Title.Text, f.plot.X.Label.Text, f.plot.Y.Label.Text, f.colorLabel) {
+		n += strings.Count(printable(sty, s), "?") - strings.Count(s, "?")
+	}
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return []string{"a ? stands for a character that the font lacks"}
+	}
+	return []string{fmt.Sprintf("? stands for %d characters that the font lacks", n)}
 }
 
 // printable returns s without the characters that the font lacks, which would
-// vanish: raised numbers such as in s⁻² become s^-2, others a question mark.
+// vanish: raised numbers such as in s⁻² become s^-2, tabs and the like a space, others
+// a question mark.
 func printable(sty text.Style, s string) string {
 	const raised, plain = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-"
 	face := sty.Handler.Cache().Lookup(sty.Font, sty.Font.Size)
 	has := func(r rune) bool {
 		g, err := face.Face.GlyphIndex(nil, r)
-		return r < ' ' || err == nil && g != 0
+		return err == nil && g != 0
 	}
 	isRaised := func(r rune) bool { return strings.ContainsRune(raised, r) }
 	var b strings.Builder
@@ -293,8 +367,12 @@ func printable(sty text.Style, s string) string {
 				b.WriteByte(plain[slices.Index([]rune(raised), r)])
 			}
 			i = j - 1
-		case has(runes[i]):
+		case runes[i] == '\n':
+			b.WriteByte('\n')
+		case has(runes[i]) && !unicode.IsControl(runes[i]):
 			b.WriteRune(runes[i])
+		case unicode.IsControl(runes[i]) || unicode.IsSpace(runes[i]):
+			b.WriteByte(' ')
 		default:
 			b.WriteByte('?')
 		}
@@ -372,26 +450,21 @@ func fitting(sty text.Style, word string, width vg.Length) int {
 	return n
 }
 
-// encode draws the figure in one of the formats. A panic of gonum, say of a
-// plotter that the user added, becomes an error: nothing else stands between
-// it and the notebook kernel.
+// encode draws the figure in one of the formats.
 func (f *Figure) encode(format string) (data []byte, err error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			data, err = nil, fmt.Errorf("plots.%s: the figure cannot be drawn: %v", f.name, r)
-		}
-	}()
+	defer f.caught(&err)
 	var b bytes.Buffer
-	all := vg.Rectangle{Max: vg.Point{X: f.w, Y: f.h}}
 	switch format {
 	case "png", "jpg":
 		return f.image(format, 2*cssDPI)
 	case "svg":
 		c := vgsvg.New(f.w, f.h)
-		f.draw(draw.Canvas{Canvas: outlines{c}, Rectangle: all})
+		if err := f.draw(draw.Canvas{Canvas: outlines{c}, Rectangle: f.bounds()}); err != nil {
+			return nil, err
+		}
 		if _, err := c.WriteTo(&b); err != nil {
 			return nil, err
 		}
@@ -405,7 +478,9 @@ func (f *Figure) encode(format string) (data []byte, err error) {
 		return slices.Concat(head, []byte(">\n"+title+"<g "), tail), nil
 	case "pdf":
 		c := vgpdf.New(f.w, f.h)
-		f.draw(draw.Canvas{Canvas: pdfCanvas{outlines{c}}, Rectangle: all})
+		if err := f.draw(draw.Canvas{Canvas: pdfCanvas{outlines{c}}, Rectangle: f.bounds()}); err != nil {
+			return nil, err
+		}
 		if _, err := c.WriteTo(&b); err != nil {
 			return nil, err
 		}
@@ -420,7 +495,9 @@ var pdfDate = regexp.MustCompile(`(/(?:Creation|Mod)Date \(D:)\d{14}`)
 
 func (f *Figure) image(format string, dpi int) ([]byte, error) {
 	c := vgimg.NewWith(vgimg.UseWH(f.w, f.h), vgimg.UseDPI(dpi))
-	f.draw(draw.New(c))
+	if err := f.draw(draw.New(c)); err != nil {
+		return nil, err
+	}
 	var b bytes.Buffer
 	var err error
 	if format == "jpg" {

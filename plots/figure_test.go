@@ -24,6 +24,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	"gpunotes/gpukit"
+	"gpunotes/gpukit/trace"
 )
 
 // gophernotes asserts this interface, spelled out.
@@ -365,8 +366,14 @@ func TestNilFigure(t *testing.T) {
 			t.Errorf("%s of a nil figure: %v", name, g)
 		}
 	}
-	if f.Err() == nil || f.Save("x.png") == nil || f.Render().Data["text/plain"] == nil || f.Alt() == "" || f.String() == "" || f.Plot() == nil {
-		t.Error("a method of a nil figure says nothing")
+	for _, f := range []*Figure{nil, {}} {
+		if f.Err() == nil || f.Save("x.png") == nil || f.Render().Data["text/plain"] == nil || f.Alt() == "" || f.String() == "" || f.Plot() == nil {
+			t.Error("a method of a nil figure, or of an empty one, says nothing")
+		}
+	}
+	var empty Figure
+	if err := empty.Title("a").Size(3, 3).Log().Err(); err == nil || !strings.Contains(err.Error(), "plots: Title of an empty Figure; make one with plots.Line") {
+		t.Errorf("an empty figure: %v", err)
 	}
 }
 
@@ -379,8 +386,13 @@ func TestDrawingFails(t *testing.T) {
 		t.Errorf("a plotter that panics: %q", s)
 	}
 	f = Heatmap(x, y, z).Size(1.5, 1.5).Labels("x", strings.Repeat("W", 300)).ColorLabel(strings.Repeat("wide words ", 100))
-	if s := fmt.Sprint(f.Render().Data["text/plain"]); !strings.Contains(s, "no room") {
-		t.Errorf("labels without end: %q", s)
+	for _, s := range []string{fmt.Sprint(f.Render().Data["text/plain"]), fmt.Sprint(f.Err()), fmt.Sprint(f.Save(filepath.Join(t.TempDir(), "f.png")))} {
+		if !strings.Contains(s, "leaves no room") {
+			t.Errorf("labels without end: %q", s)
+		}
+	}
+	if f.Size(20, 20); f.Err() != nil || f.Render().Data["image/png"] == nil {
+		t.Errorf("in a larger figure: %v", f.Err())
 	}
 	if f := Heatmap(x, y, z); f.Render().Data["image/png"] == nil {
 		t.Error("the next figure is not drawn")
@@ -475,7 +487,7 @@ func TestRender(t *testing.T) {
 // Text that the font lacks must not vanish; wrapping loses nothing.
 func TestText(t *testing.T) {
 	sty := sans(10)
-	for s, want := range map[string]string{"": "", "plain": "plain", "m s⁻²": "m s^-2", "30° Ä µ λ m²": "30° Ä µ λ m²", "日": "?", "a\nb": "a\nb"} {
+	for s, want := range map[string]string{"": "", "plain": "plain", "m s⁻²": "m s^-2", "30° Ä µ λ m²": "30° Ä µ λ m²", "日": "?", "a\nb": "a\nb", "a\tb\rc\x00": "a b c "} {
 		if got := printable(sty, s); got != want {
 			t.Errorf("printable(%q) = %q, want %q", s, got, want)
 		}
@@ -484,6 +496,39 @@ func TestText(t *testing.T) {
 	w := wrap(sty, long, 100)
 	if strings.Join(strings.Fields(w), " ") != strings.TrimSpace(long) || sty.Width(w) > 100 {
 		t.Errorf("wrap: %q", w)
+	}
+}
+
+// What the font lacks is counted, wherever it stands.
+func TestLackingIsNoted(t *testing.T) {
+	one := []float64{1}
+	for _, tt := range []struct {
+		f    *Figure
+		want int
+	}{
+		{Line(one, one).Title("why? m s⁻²\t°C"), 0},
+		{Line(one, one).Title("温"), 1},
+		{Line(one, one).Labels("温度 / °C", "時間 / s"), 4},
+		{Line(one, Series{Name: "温度", Values: one}), 2},
+		{Bars([]string{"温", "度"}, Series{Name: "時間", Values: []float64{1, 2}}), 4},
+		{Heatmap(gpukit.Arange(2), gpukit.Arange(2), gpukit.Zeros(2, 2)).ColorLabel("温度"), 2},
+		{Contour(gpukit.Arange(2), gpukit.Arange(2), gpukit.Zeros(2, 2)).ColorLabel("温度"), 2},
+		{Roofline([]Roof{{"温", 1, 1}}, Work{"度", 1, 1, ""}), 2},
+		{Timeline(&trace.Trace{Records: []trace.Record{{Kind: trace.Launch, Name: "核"}, {Kind: trace.Launch, Name: "核"}}}), 1},
+	} {
+		want := ""
+		switch {
+		case tt.want == 1:
+			want = "a ? stands for a character that the font lacks"
+		case tt.want > 1:
+			want = fmt.Sprintf("? stands for %d characters that the font lacks", tt.want)
+		}
+		if got := strings.Join(tt.f.lacking(), "; "); got != want {
+			t.Errorf("%s: %q, want %q", tt.f.Alt(), got, want)
+		}
+		if l, err := tt.f.layout(draw.Canvas{Rectangle: tt.f.bounds()}); err != nil || !strings.Contains(strings.ReplaceAll(l.notes, "\n", " "), want) {
+			t.Errorf("%s: the notes are %q (%v)", tt.f.Alt(), l.notes, err)
+		}
 	}
 }
 

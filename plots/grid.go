@@ -191,6 +191,22 @@ func edges(c []float64) []float64 {
 	return e
 }
 
+// onGrid begins a figure of z over x and y.
+func onGrid(name string, x, y, z *gpukit.Array) (f *Figure, g *grid) {
+	f = newFigure(name)
+	err := guard(func() (err error) {
+		g, err = newGrid(x, y, z)
+		return err
+	})
+	if err != nil {
+		f.fail("%w", err)
+	}
+	return f, g
+}
+
+// texts are none but those of every figure.
+func (g *grid) texts() []string { return nil }
+
 // notes says what of z cannot be read off the colours.
 func (g *grid) notes(nan, inf string) []string {
 	var s []string

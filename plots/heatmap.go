@@ -30,14 +30,9 @@ import (
 // NaN in it; infinities get the end's colour; both are counted below the
 // figure. A z of size 0 is an error.
 func Heatmap(x, y, z *gpukit.Array) *Figure {
-	f := newFigure("Heatmap")
-	var g *grid
-	err := guard(func() (err error) {
-		g, err = newGrid(x, y, z)
-		return err
-	})
-	if err != nil {
-		return f.fail("%w", err)
+	f, g := onGrid("Heatmap", x, y, z)
+	if f.err != nil {
+		return f
 	}
 	h := &heat{grid: g, xEdges: edges(g.x), yEdges: edges(g.y), f: f}
 	f.content = h

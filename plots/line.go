@@ -44,6 +44,7 @@ type xy struct {
 	logX, logY   bool
 	x, y         bounds
 	left         int     // points without two finite coordinates
+	words        string  // that describe the series; "" if not known
 	of           view    // what follows depends on
 	drawn        []drawn // nil if not known
 	reduced, big bool
@@ -56,7 +57,8 @@ type points struct {
 
 type bounds struct{ lo, hi float64 }
 
-func (b *bounds) add(v float64) { b.lo, b.hi = math.Min(b.lo, v), math.Max(b.hi, v) }
+// add widens b to a finite v.
+func (b *bounds) add(v float64) { b.lo, b.hi = min(b.lo, v), max(b.hi, v) }
 
 // drawn is what of a series is drawn at a size.
 type drawn struct {
@@ -93,6 +95,7 @@ func (c *xy) read(x any, y []any) error {
 		if common, err = numbers("x", x); err != nil {
 			return err
 		}
+		common = slices.Clone(common)
 	}
 	for i, arg := range y {
 		switch v := arg.(type) {
@@ -171,10 +174,10 @@ func isNil(x any) bool {
 	return false
 }
 
-// numbers reads an argument: an array or a slice.
+// numbers reads an argument: an array or a slice. What it returns may be the user's.
 func numbers(what string, x any) ([]float64, error) {
 	if s, ok := x.([]float64); ok {
-		return slices.Clone(s), nil
+		return s, nil
 	}
 	if isNil(x) {
 		return nil, fmt.Errorf("%s is nil: pass an array, such as gpukit.Linspace(0, 1, 100), or a []float64", what)
@@ -182,7 +185,7 @@ func numbers(what string, x any) ([]float64, error) {
 	a, ok := x.(*gpukit.Array)
 	if !ok {
 		if reflect.TypeOf(x).Kind() != reflect.Slice {
-			return nil, fmt.Errorf("%s is a %T: want a *gpukit.Array, a slice of numbers such as []float64, or for y a plots.Series", what, x)
+			return nil, fmt.Errorf("%s is of type %T: want a *gpukit.Array, a slice of numbers such as []float64, or for y a plots.Series", what, x)
 		}
 		if err := guard(func() error { a = gpukit.FromSlice(x); return nil }); err != nil {
 			return nil, fmt.Errorf("%s: %w", what, err)
@@ -262,8 +265,7 @@ func (c *xy) prepare(*Figure) { c.reduce() }
 
 // reduce finds what is drawn at the size of the figure, unless it is known.
 func (c *xy) reduce() {
-	p := c.f.plot
-	now := view{c.f.w, c.f.h, p.X.Min, p.X.Max, p.Y.Min, p.Y.Max, p.X.Norm((p.X.Min + p.X.Max) / 2), p.Y.Norm((p.Y.Min + p.Y.Max) / 2)}
+	now := c.f.view()
 	if c.drawn != nil && c.of == now {
 		return
 	}
@@ -285,10 +287,16 @@ func (c *xy) reduce() {
 	c.big = marks > maxMarks || ends > maxPoints
 }
 
-// view is what reduce depends on: the size, the axes, and one place of each scale.
+// view is what decides where a point is drawn: the size, the axes, and one place of
+// each scale.
 type view struct {
 	w, h                                     vg.Length
 	xMin, xMax, yMin, yMax, xMiddle, yMiddle float64
+}
+
+func (f *Figure) view() view {
+	x, y := &f.plot.X, &f.plot.Y
+	return view{f.w, f.h, x.Min, x.Max, y.Min, y.Max, x.Norm((x.Min + x.Max) / 2), y.Norm((y.Min + y.Max) / 2)}
 }
 
 // pixelX is the number of the column of pixels of x, which are at least as narrow as in
@@ -432,6 +440,14 @@ func (c *xy) some(s points, k int) []point {
 		}
 	}
 	return out
+}
+
+func (c *xy) texts() []string {
+	var names []string
+	for _, s := range c.series {
+		names = append(names, s.name)
+	}
+	return names
 }
 
 func (c *xy) notes() []string {
@@ -578,6 +594,15 @@ func (c *xy) alt(f *Figure) string {
 		b.WriteString(", on a logarithmic axis of y")
 	}
 	b.WriteString(". ")
+	if c.words == "" {
+		c.words = c.describe()
+	}
+	return b.String() + c.words
+}
+
+// describe tells the points of short series, and the ends and extremes of long ones.
+func (c *xy) describe() string {
+	var b strings.Builder
 	for k, s := range c.series {
 		switch {
 		case s.name != "":
@@ -585,46 +610,40 @@ func (c *xy) alt(f *Figure) string {
 		case len(c.series) > 1:
 			fmt.Fprintf(&b, "y%d: ", k+1)
 		}
-		c.describe(&b, s)
+		b.WriteString(s.describe())
 	}
 	return b.String()
 }
 
-// describe tells the points of a short series, and the ends and extremes of a long
-// one.
-func (c *xy) describe(b *strings.Builder, s points) {
+func (s points) describe() string {
 	at := func(i int) string { return "(" + shortNumber(s.x[i]) + ", " + shortNumber(s.y[i]) + ")" }
-	var fine []int
+	n, lo, hi := 0, -1, -1 // finite points, and the extremes of them
+	x := bounds{math.Inf(1), math.Inf(-1)}
+	var all []string // of a short series
 	for i := range s.x {
-		if !bad(s.x[i]) && !bad(s.y[i]) {
-			fine = append(fine, i)
+		if bad(s.x[i]) || bad(s.y[i]) {
+			continue
 		}
-	}
-	missing := ""
-	if n := len(s.x) - len(fine); n > 0 {
-		missing = fmt.Sprintf("; %d missing", n)
-	}
-	switch {
-	case len(fine) == 0:
-		fmt.Fprintf(b, "%s missing. ", counted(len(s.x), "point"))
-	case len(s.x) <= 10:
-		var all []string
-		for _, i := range fine {
+		if n++; len(s.x) <= 10 {
 			all = append(all, at(i))
 		}
-		fmt.Fprintf(b, "%s%s. ", strings.Join(all, ", "), missing)
-	default:
-		lo, hi := fine[0], fine[0]
-		x := bounds{math.Inf(1), math.Inf(-1)}
-		for _, i := range fine {
-			if s.y[i] < s.y[lo] {
-				lo = i
-			}
-			if s.y[i] > s.y[hi] {
-				hi = i
-			}
-			x.add(s.x[i])
+		if lo < 0 || s.y[i] < s.y[lo] {
+			lo = i
 		}
-		fmt.Fprintf(b, "%s, x from %s to %s, least at %s, greatest at %s%s. ", counted(len(s.x), "point"), shortNumber(x.lo), shortNumber(x.hi), at(lo), at(hi), missing)
+		if hi < 0 || s.y[i] > s.y[hi] {
+			hi = i
+		}
+		x.add(s.x[i])
 	}
+	missing := ""
+	if left := len(s.x) - n; left > 0 {
+		missing = fmt.Sprintf("; %d missing", left)
+	}
+	switch {
+	case n == 0:
+		return counted(len(s.x), "point") + " missing. "
+	case all != nil:
+		return strings.Join(all, ", ") + missing + ". "
+	}
+	return fmt.Sprintf("%s, x from %s to %s, least at %s, greatest at %s%s. ", counted(len(s.x), "point"), shortNumber(x.lo), shortNumber(x.hi), at(lo), at(hi), missing)
 }

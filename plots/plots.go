@@ -9,6 +9,10 @@
 //
 // Nothing here panics on bad input: the first error stays in the figure, which
 // shows it instead of a picture; Err and Save return it.
+//
+// Text is drawn in Liberation Sans, which has Latin, Greek, Cyrillic and Hebrew
+// letters. A character that it lacks, such as a Chinese one, is drawn as ?, which is
+// noted below the figure; Alt has it.
 package plots
 
 // Data is what a notebook shows, by MIME type; gophernotes knows it by

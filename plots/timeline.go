@@ -3,6 +3,8 @@ package plots
 import (
 	"fmt"
 	"image/color"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -97,6 +99,16 @@ func (l *timeline) prepare(*Figure) {}
 func (l *timeline) line() bool      { return true }
 func (l *timeline) key(*Figure) key { return noKey{} }
 
+func (l *timeline) texts() []string {
+	var names []string
+	for _, r := range l.records {
+		if r.Kind == trace.Launch && !slices.Contains(names, r.Name) {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
 func (l *timeline) notes() []string {
 	switch {
 	case l.simulated == len(l.records):
@@ -126,15 +138,18 @@ func (l *timeline) Plot(c draw.Canvas, p *plot.Plot) {
 	sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
 	for i, lane := range l.lanes {
 		y := float64(len(l.lanes) - 1 - i)
+		drawn := vg.Length(math.Inf(-1)) // up to there
 		for _, r := range l.records {
 			if r.Kind != lane.kind {
 				continue
 			}
 			from, to := float64(r.Start)/float64(l.unit), float64(r.Start+r.Duration)/float64(l.unit)
 			b := vg.Rectangle{Min: vg.Point{X: trX(from), Y: trY(y - half)}, Max: vg.Point{X: trX(to), Y: trY(y + half)}}
-			if b.Size().X < least {
-				b.Max.X = b.Min.X + least
+			if b.Max.X <= drawn { // of thousands, most would hide behind others
+				continue
 			}
+			b.Max.X = max(b.Max.X, b.Min.X+least)
+			drawn = b.Max.X
 			box(c, b, lane.color)
 			if b.Size().X > 3 { // neighbours stay apart
 				c.StrokeLine2(draw.LineStyle{Color: color.White, Width: 0.5}, b.Max.X, b.Min.Y, b.Max.X, b.Max.Y)

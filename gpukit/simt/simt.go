@@ -67,24 +67,24 @@ func SyncWarp() { outside[int]("SyncWarp") }
 // first is undefined.
 func Shared(array any) { outside[int]("Shared") }
 
-// SharedFloat32 is the block's dynamic shared memory, whose size the launch gives,
-// as float32s. A kernel uses it as one type only. What it holds at first is
-// undefined.
+// SharedFloat32 is the block's dynamic shared memory as float32s. The launch gives its
+// size: gpu.With(gpukit.SharedBytes(n)).Launch(...). A kernel uses it as one type
+// only. What it holds at first is undefined.
 func SharedFloat32() []float32 { return outside[[]float32]("SharedFloat32") }
 
-// SharedFloat64 is the block's dynamic shared memory, whose size the launch gives,
-// as float64s. A kernel uses it as one type only. What it holds at first is
-// undefined.
+// SharedFloat64 is the block's dynamic shared memory as float64s. The launch gives its
+// size: gpu.With(gpukit.SharedBytes(n)).Launch(...). A kernel uses it as one type
+// only. What it holds at first is undefined.
 func SharedFloat64() []float64 { return outside[[]float64]("SharedFloat64") }
 
-// SharedInt32 is the block's dynamic shared memory, whose size the launch gives,
-// as int32s. A kernel uses it as one type only. What it holds at first is
-// undefined.
+// SharedInt32 is the block's dynamic shared memory as int32s. The launch gives its
+// size: gpu.With(gpukit.SharedBytes(n)).Launch(...). A kernel uses it as one type
+// only. What it holds at first is undefined.
 func SharedInt32() []int32 { return outside[[]int32]("SharedInt32") }
 
-// SharedInt64 is the block's dynamic shared memory, whose size the launch gives,
-// as int64s. A kernel uses it as one type only. What it holds at first is
-// undefined.
+// SharedInt64 is the block's dynamic shared memory as int64s. The launch gives its
+// size: gpu.With(gpukit.SharedBytes(n)).Launch(...). A kernel uses it as one type
+// only. What it holds at first is undefined.
 func SharedInt64() []int64 { return outside[[]int64]("SharedInt64") }
 
 // Philox4x32 is the counter-based generator Philox4x32-10: four random words

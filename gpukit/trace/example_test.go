@@ -46,11 +46,13 @@ func ExampleTrace_Bytes() {
 	// 80000 80000
 }
 
-// A simulated card counts: each of the 313 warps loads its elements once.
+// A simulated card counts: each of the 313 warps loads its elements once, and none
+// waits at a bank of the shared memory. There is no counter of the last name.
 func ExampleTrace_Counter() {
-	fmt.Println(recorded().Counter("warp instructions, load global"), recorded().Counter("no such counter"))
+	t := recorded()
+	fmt.Println(t.Counter("warp instructions, load global"), t.Counter("shared memory conflicts"), t.Counter("bank conflicts"))
 	// Output:
-	// 313 0
+	// 313 0 -1
 }
 
 func ExampleTrace_Counters() {

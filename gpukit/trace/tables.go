@@ -384,8 +384,9 @@ const (
 )
 
 // HTML returns both tables for the notebook, which colours them; of a trace of
-// more than 250 records the middle is left out of the first one. Counters are
-// folded below.
+// more than 250 records the middle is left out of the first one. A device, context or
+// stream that all records share is named below it, so that it fits the page. Counters
+// are folded below.
 func (t *Trace) HTML() string {
 	if why := t.missing(); why != "" {
 		return "<pre>" + html.EscapeString(why) + "</pre>"
@@ -396,14 +397,18 @@ func (t *Trace) HTML() string {
 		b.WriteString("<p>" + html.EscapeString(t.Note) + "</p>")
 	}
 	records := t.ordered()
+	drop, shared := alike(records)
 	hidden := len(records) - head - tail
 	if hidden > 0 {
-		tab := traceTable(append(records[:head:head], records[head+hidden:]...))
+		tab := traceTable(append(records[:head:head], records[head+hidden:]...)).without(drop)
 		tab.html(&b, head, fmt.Sprintf("%d more records; GPUTrace() prints them", hidden))
 	} else {
-		traceTable(records).html(&b, -1, "")
+		traceTable(records).without(drop).html(&b, -1, "")
 	}
 	b.WriteString("<small>")
+	if shared != "" {
+		b.WriteString(html.EscapeString(shared) + "<br>")
+	}
 	for i, n := range notes {
 		if i > 0 {
 			b.WriteString("<br>")
@@ -422,6 +427,51 @@ func (t *Trace) HTML() string {
 	}
 	b.WriteString("</div>")
 	return b.String()
+}
+
+// alike finds the columns of device, context and stream in which all records have the
+// same, and says what that is.
+func alike(records []Record) (drop []int, text string) {
+	var parts []string
+	for i, c := range traceColumns {
+		of := map[string]func(r *Record) string{
+			"Device":  func(r *Record) string { return r.Device },
+			"Context": func(r *Record) string { return number(r.Context) },
+			"Stream":  func(r *Record) string { return number(r.Stream) },
+		}[c.name]
+		if of == nil || len(records) == 0 {
+			continue
+		}
+		first := of(&records[0])
+		if slices.ContainsFunc(records, func(r Record) bool { return of(&r) != first }) {
+			continue
+		}
+		drop = append(drop, i)
+		if first != "" && first != "-" {
+			parts = append(parts, c.name+": "+oneLine(first)+".")
+		}
+	}
+	return drop, strings.Join(parts, " ")
+}
+
+// without leaves out columns, none of which holds durations.
+func (tab table) without(drop []int) table {
+	out := table{timings: tab.timings, times: tab.times}
+	for i, c := range tab.columns {
+		if !slices.Contains(drop, i) {
+			out.columns = append(out.columns, c)
+		}
+	}
+	for _, r := range tab.rows {
+		var row []string
+		for i, s := range r {
+			if !slices.Contains(drop, i) {
+				row = append(row, s)
+			}
+		}
+		out.rows = append(out.rows, row)
+	}
+	return out
 }
 
 // html writes the table under its heading.

@@ -166,14 +166,43 @@ func (t *Trace) sum(k Kind, of func(*Record) int64) (sum int64) {
 	return sum
 }
 
-// Counter adds up a number that the simulator counted, by its name as the records
-// have it, e.g. "warp instructions": 0 if no record has it.
+// The names of the simulator's counters, and of the classes of warp instructions.
+var (
+	counters = []string{"warp instructions", "thread instructions", "taken branches", "divergent branches", "blocks per multiprocessor", "lines",
+		"L1 hits", "L1 misses", "L2 hits", "L2 misses", "L2 sectors", "DRAM bursts", "DRAM row activations", "shared memory conflicts", "atomic conflicts"}
+	classes = []string{"move", "int32", "int64", "multiply32", "multiply64", "divide32", "divide64", "float32", "float64", "float divide32", "float divide64",
+		"special", "convert", "convert64", "load global", "store global", "load shared", "store shared", "load local", "store local", "load const", "load param",
+		"atomic global", "atomic shared", "branch", "barrier", "exchange", "other"}
+)
+
+// Counter adds up a number that the simulator counted in the launches. Its name is one of
+//
+//	warp instructions, thread instructions, taken branches, divergent branches,
+//	blocks per multiprocessor, lines, L1 hits, L1 misses, L2 hits, L2 misses,
+//	L2 sectors, DRAM bursts, DRAM row activations, shared memory conflicts,
+//	atomic conflicts
+//
+// or "warp instructions, " and a class: move, int32, int64, multiply32, multiply64,
+// divide32, divide64, float32, float64, float divide32, float divide64, special, convert,
+// convert64, load global (store global, load shared, store shared, load local, store
+// local, load const, load param), atomic global, atomic shared, branch, barrier,
+// exchange, other. Counters shows what there is. It is 0 where nothing of it happened,
+// or was counted, and -1 for any other name.
 func (t *Trace) Counter(name string) int64 {
 	var sum int64
+	found := slices.Contains(counters, name)
+	if class, ok := strings.CutPrefix(name, "warp instructions, "); ok {
+		found = slices.Contains(classes, class)
+	}
 	if t != nil {
 		for _, r := range t.Records {
-			sum += r.Counters[name]
+			n, ok := r.Counters[name]
+			found = found || ok
+			sum += n
 		}
+	}
+	if !found {
+		return -1
 	}
 	return sum
 }

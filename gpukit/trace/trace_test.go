@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -472,12 +473,45 @@ func TestHTMLIsWellFormed(t *testing.T) {
 				}
 			}
 		}
-		want := map[string][3]int{"thread": {2, 12, 7*15 + 3*8}, "odd": {3, 16, 8*15 + 4*8 + 6}}[name]
+		want := map[string][3]int{"thread": {2, 12, 7*12 + 3*8}, "odd": {3, 16, 8*13 + 4*8 + 6}}[name]
 		if got := [3]int{tables, rows, cells}; got != want {
 			t.Errorf("%s: tables, rows, cells %v, want %v", name, got, want)
 		}
 		if strings.Contains(page, "color") || strings.Contains(page, "background") {
 			t.Errorf("%s: a colour of its own is not legible in every theme", name)
+		}
+	}
+}
+
+// What all records share is said once, and the name is not pushed off the page.
+func TestHTMLSaysOnceWhatAllShare(t *testing.T) {
+	record := func(device string, context, stream int) Record {
+		return Record{Kind: Launch, Name: "f", Device: device, Context: context, Stream: stream}
+	}
+	for _, c := range []struct {
+		records []Record
+		want    string // below the table
+		columns []string
+	}{
+		{[]Record{record("Quadro <K2000> (0)", 1, 7), record("Quadro <K2000> (0)", 1, 7)}, "Device: Quadro &lt;K2000&gt; (0). Context: 1. Stream: 7.<br>", nil},
+		{[]Record{record("a", 1, 7), record("a", 1, 8)}, "Device: a. Context: 1.<br>", []string{"Stream"}},
+		{[]Record{record("a", 1, 7), record("b", 2, 7)}, "<small>Stream: 7.<br>", []string{"Device", "Context"}},
+		{[]Record{record("", 0, 0)}, "<small>Regs: ", nil},
+	} {
+		page := (&Trace{Records: c.records}).HTML()
+		if !strings.Contains(page, c.want) {
+			t.Errorf("no %q in\n%s", c.want, page)
+		}
+		head, _, _ := strings.Cut(page, "</thead>")
+		for _, name := range []string{"Device", "Context", "Stream"} {
+			if strings.Contains(head, ">"+name+"<") != slices.Contains(c.columns, name) {
+				t.Errorf("column %s: %v; want %v", name, !slices.Contains(c.columns, name), c.columns)
+			}
+		}
+		for _, row := range strings.Split(page, "<tr>")[1 : 2+len(c.records)] {
+			if n := strings.Count(row, "<td") + strings.Count(row, "<th "); n != 12+len(c.columns) {
+				t.Errorf("%d cells in %s", n, row)
+			}
 		}
 	}
 }
@@ -628,11 +662,11 @@ func TestSums(t *testing.T) {
 		{Kind: HtoD, Duration: 3, Size: 8}, {Kind: Launch, Duration: 5, Counters: map[string]int64{"a": 2}},
 		{Kind: HtoD, Duration: 4, Size: 1}, {Kind: Launch, Duration: 7, Counters: map[string]int64{"a": 1, "b": 4}},
 	}}
-	if x.Time(HtoD) != 7 || x.Time(Launch) != 12 || x.Time(Memset) != 0 || x.Bytes(HtoD) != 9 || x.Counter("a") != 3 || x.Counter("c") != 0 {
+	if x.Time(HtoD) != 7 || x.Time(Launch) != 12 || x.Time(Memset) != 0 || x.Bytes(HtoD) != 9 || x.Counter("a") != 3 || x.Counter("c") != -1 || x.Counter("L2 hits") != 0 || x.Counter("warp instructions, move") != 0 {
 		t.Error(x.Time(HtoD), x.Time(Launch), x.Time(Memset), x.Bytes(HtoD), x.Counter("a"), x.Counter("c"))
 	}
 	var none *Trace
-	if none.Time(Launch) != 0 || none.Bytes(HtoD) != 0 || none.Counter("a") != 0 {
+	if none.Time(Launch) != 0 || none.Bytes(HtoD) != 0 || none.Counter("lines") != 0 || none.Counter("a") != -1 {
 		t.Error("a nil trace")
 	}
 }

@@ -57,21 +57,31 @@ func (k *kernel) execute(r msgReceipt) {
 // fail shows why a cell stopped, and drops the cells that wait behind it.
 func (k *kernel) fail(r msgReceipt, req executeRequest, failed *cell.Error) {
 	failed.Message = cell.PlainTypes(failed.Message)
-	content := errorContent(failed.Name, failed.Message, failed.Traceback())
+	k.showError(r, failed)
+	var aborted []message
+	if req.StopOnError == nil || *req.StopOnError {
+		aborted = k.takeExecutes()
+	}
+	k.replyError(r, failed)
+	k.abort(aborted)
+}
+
+// showError publishes why a cell stopped.
+func (k *kernel) showError(r msgReceipt, failed *cell.Error) {
 	if err := r.Publish("error", map[string]interface{}{
 		"ename": failed.Name, "evalue": failed.Message, "traceback": failed.Traceback(),
 	}); err != nil {
 		logger.Println("error not sent:", err)
 	}
-	var aborted []message
-	if req.StopOnError == nil || *req.StopOnError {
-		aborted = k.takeExecutes()
-	}
+}
+
+// replyError answers the request of the cell.
+func (k *kernel) replyError(r msgReceipt, failed *cell.Error) {
+	content := errorContent(failed.Name, failed.Message, failed.Traceback())
 	content["execution_count"] = k.count
 	content["user_expressions"] = map[string]interface{}{}
 	content["payload"] = []interface{}{}
 	k.reply(r, "execute_reply", content)
-	k.abort(aborted)
 }
 
 // abort answers cells that are not run.

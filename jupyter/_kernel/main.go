@@ -8,13 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"runtime"
+	"path/filepath"
 	"runtime/debug"
-	"sort"
 	"strings"
-	"time"
-
-	"github.com/cosmos72/gomacro/imports"
 
 	"gpunotes/gpukit"
 	_ "gpunotes/jupyter/bindings"
@@ -38,6 +34,9 @@ func main() {
 			// Else the collector lets the heap double where there is no room for that.
 			debug.SetMemoryLimit(cell.Memory() / 10 * 9)
 		}
+		if program, err := os.Executable(); err == nil {
+			cell.Installed = installed(program, os.Getenv("VIRTUAL_ENV"), os.Getenv("HOME"))
+		}
 		if err := serve(os.Args[2], true); err != nil {
 			fmt.Fprintln(os.Stderr, "gpunotes kernel:", err)
 			os.Exit(1)
@@ -49,8 +48,6 @@ func main() {
 		os.Exit(2)
 	}
 	switch os.Args[1] {
-	case "--version":
-		fmt.Println("gpunotes", build)
 	case "--selfcheck":
 		os.Exit(selfcheck())
 	case "--devices":
@@ -60,16 +57,40 @@ func main() {
 	}
 }
 
+// installed returns the flags of `jupyter install` that lead to a kernel program, "" if
+// none are needed: without any, the command takes the active environment, else that of
+// make lab, else the user's directory.
+func installed(program, environment, home string) string {
+	real := func(path string) string {
+		if r, err := filepath.EvalSymlinks(path); err == nil {
+			return r
+		}
+		return path
+	}
+	dir := filepath.Dir(program)
+	data := filepath.Dir(filepath.Dir(dir))
+	prefix := strings.TrimSuffix(data, filepath.Join(string(filepath.Separator), "share", "jupyter"))
+	if filepath.Base(filepath.Dir(dir)) != "kernels" || prefix == data || strings.ContainsAny(prefix, " '\"") {
+		return ""
+	}
+	flags := ""
+	switch {
+	case environment != "" && real(environment) != real(prefix):
+		flags = "--prefix " + prefix
+	case environment == "" && home != "" && real(filepath.Join(home, ".local")) == real(prefix):
+		flags = "--user"
+	}
+	if name := filepath.Base(dir); name != "gpunotes" {
+		flags = strings.TrimSpace(flags + " --as " + name)
+	}
+	return flags
+}
+
 // selfcheck starts everything but the sockets, runs a cell, and tells
 // `jupyter doctor` what it is.
 func selfcheck() int {
-	start := time.Now()
 	k := newKernel()
-	code := "1 + 1"
-	if _, ok := imports.Packages["gpunotes/gpukit"]; ok {
-		code = "import _ \"gpunotes/gpukit\"\n1 + 1"
-	}
-	res, failed := k.session.Run(1, code)
+	res, failed := k.session.Run(1, "import _ \"gpunotes/gpukit\"\n1 + 1")
 	if failed != nil {
 		fmt.Fprintln(os.Stderr, failed)
 		return 1
@@ -78,17 +99,7 @@ func selfcheck() int {
 		fmt.Fprintln(os.Stderr, "the interpreter computes 1 + 1 =", res.Values)
 		return 1
 	}
-	var ours []string
-	for path := range imports.Packages {
-		if strings.HasPrefix(path, "gpunotes/") && path != "gpunotes/jupyter/guard" {
-			ours = append(ours, path)
-		}
-	}
-	sort.Strings(ours)
-	out, _ := json.Marshal(map[string]interface{}{
-		"build": build, "go": runtime.Version(), "target": runtime.GOOS + "/" + runtime.GOARCH,
-		"seconds": time.Since(start).Seconds(), "packages": ours,
-	})
+	out, _ := json.Marshal(map[string]string{"build": build})
 	fmt.Println(string(out))
 	return 0
 }
@@ -104,15 +115,9 @@ func devices() {
 		Devices []device `json:"devices"`
 		Error   string   `json:"error,omitempty"` // why the first cannot be opened
 	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			said.CUDA = said.CUDA || s.Key == "-tags" && strings.Contains(","+s.Value+",", ",cuda,")
-		}
-	}
-	for _, d := range gpukit.Devices() {
-		if strings.HasPrefix(d.Name, "cuda:") {
-			said.Devices = append(said.Devices, device{d.Name, d.Description})
-		}
+	said.CUDA = builtWithCUDA()
+	for _, d := range cards() {
+		said.Devices = append(said.Devices, device{d.Name, d.Description})
 	}
 	if d, err := gpukit.Open("cuda:0"); err != nil {
 		said.Error = err.Error()

@@ -7,12 +7,9 @@ import (
 	"io"
 	"log"
 	"os"
-	"reflect"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/cosmos72/gomacro/imports"
 
 	"gpunotes/jupyter/cell"
 	"gpunotes/jupyter/stream"
@@ -96,20 +93,17 @@ type ownText struct {
 	due  bool
 }
 
-// gatherLate is how long late text waits for more, as in package stream.
-const gatherLate = 50 * time.Millisecond
-
 func (o *ownText) write(name string, text []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.name != name || o.text.Len() > 1<<17 {
+	if o.name != name || o.text.Len() > stream.Full {
 		o.send()
 		o.name = name
 	}
 	o.text.Write(text)
 	if !o.due {
 		o.due = true
-		time.AfterFunc(gatherLate, func() {
+		time.AfterFunc(stream.Gather, func() {
 			o.mu.Lock()
 			defer o.mu.Unlock()
 			o.due = false
@@ -155,17 +149,4 @@ func (k *kernel) bindPrints() {
 			return fmt.Fprintf(to(w), typeVerbs(format, args), args...)
 		},
 	})
-}
-
-// rebind replaces functions of a package that cells can import.
-func rebind(path string, funcs map[string]interface{}) {
-	p, ok := imports.Packages[path]
-	if !ok || p.Binds == nil {
-		return
-	}
-	for name, f := range funcs {
-		if _, ok := p.Binds[name]; ok {
-			p.Binds[name] = reflect.ValueOf(f)
-		}
-	}
 }

@@ -24,43 +24,47 @@ func init() {
 	fast.Largest = float64(cell.Memory())
 	cell.Shown = func(v interface{}) interface{} { return xreflect.Show(v, nil) }
 	cell.TypeName = xreflect.TypeName
-	for name, f := range map[string]interface{}{
+	rebind("fmt", map[string]interface{}{
 		"Sprintf": func(format string, a ...interface{}) string { return fmt.Sprintf(typeVerbs(format, a), a...) },
 		"Errorf":  func(format string, a ...interface{}) error { return fmt.Errorf(typeVerbs(format, a), a...) },
 		"Appendf": func(b []byte, format string, a ...interface{}) []byte {
 			return fmt.Appendf(b, typeVerbs(format, a), a...)
 		},
-	} {
-		rebindFunc("fmt", name, f)
-	}
-	rebindFunc("log", "Printf", func(format string, a ...interface{}) { log.Printf(typeVerbs(format, a), a...) })
-	rebindFunc("errors", "As", errorAs)
-	rebindFunc("errors", "Is", errorIs)
-	rebindFunc("errors", "Unwrap", func(err error) error {
-		if err == nil {
-			return nil
-		}
-		one, _ := unwrapped(err)
-		return one
+	})
+	rebind("log", map[string]interface{}{
+		"Printf": func(format string, a ...interface{}) { log.Printf(typeVerbs(format, a), a...) },
+	})
+	rebind("errors", map[string]interface{}{
+		"As": errorAs,
+		"Is": errorIs,
+		"Unwrap": func(err error) error {
+			if err == nil {
+				return nil
+			}
+			one, _ := unwrapped(err)
+			return one
+		},
 	})
 	// The interpreter's values have other sizes than the compiler's.
-	rebindFunc("unsafe", "Sizeof", func(interface{}) uintptr {
+	rebind("unsafe", map[string]interface{}{"Sizeof": func(interface{}) uintptr {
 		panic(&cell.Error{Name: "CompileError", Message: "unsafe.Sizeof does not work in cells: the interpreter lays values out in another way than the compiler; " +
 			"put the function into a .go file"})
-	})
+	}})
 }
 
-// rebindFunc replaces a function that cells can import.
-func rebindFunc(pkg, name string, f interface{}) {
-	p, ok := imports.Packages[pkg]
+// rebind replaces functions of a package that cells can import.
+func rebind(path string, funcs map[string]interface{}) {
+	p, ok := imports.Packages[path]
 	if !ok {
 		return
 	}
 	if p.Binds == nil {
 		p.Binds = map[string]reflect.Value{}
-		imports.Packages[pkg] = p
+		imports.Packages[path] = p
 	}
-	p.Binds[name] = reflect.ValueOf(f)
+	for name, f := range funcs {
+		p.Binds[name] = reflect.ValueOf(f)
+	}
 }
 
 // typeVerbs returns a format in which what stands for the type of a value from a

@@ -199,12 +199,15 @@ func (k *kernel) watch(a cell.Activity) bool {
 		k.mu.Lock()
 		own := len(k.bars) > 0 // the cell has a bar of its own
 		k.mu.Unlock()
-		if a.Over || own || !a.Loop && !working {
+		if a.Over || own || !a.Loop && !a.Drawing && !working {
 			return false
 		}
 		label := fmt.Sprintf("line %d", a.Line)
-		if !a.Loop {
-			label = fmt.Sprintf("line %d, gpukit at work", a.Line)
+		switch {
+		case a.Drawing:
+			label += ", drawing"
+		case !a.Loop:
+			label += ", gpukit at work"
 		}
 		k.bar = k.newProgress(label, a.Total)
 		k.bar.start = a.Start
@@ -227,7 +230,11 @@ func (k *kernel) watch(a cell.Activity) bool {
 	switch {
 	case !a.Loop:
 		p.over = true
-		text := fmt.Sprintf("line %d: %s", a.Line, duration(time.Since(p.start)))
+		what := fmt.Sprintf("line %d", a.Line)
+		if a.Drawing {
+			what = p.label
+		}
+		text := fmt.Sprintf("%s: %s", what, duration(time.Since(p.start)))
 		if p.total > 0 && k.session.Interrupted() {
 			text = fmt.Sprintf("line %d: stopped at %.0f%% after %s", a.Line, 100*float64(p.done)/float64(p.total), duration(time.Since(p.start)))
 		}

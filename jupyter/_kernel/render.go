@@ -200,6 +200,9 @@ func (k *kernel) render(res cell.Result) (Data, *cell.Error) {
 		return Data{Data: MIMEMap{MIMETypeText: k.text(vals, types)}}, nil
 	}
 	v, t := vals[one], types[one]
+	if list := pictures(v); len(list) > 0 {
+		return k.renderEach(cell.Result{Values: list, Types: make([]xreflect.Type, len(list))})
+	}
 	drawn, isPlot := v.(plotWriter)
 	renders := isPlot || k.gn.canAutoRender(v, t)
 	if renders {
@@ -306,12 +309,12 @@ func (k *kernel) renderEach(res cell.Result) (data Data, failed *cell.Error) {
 // picture shows what an expression in the middle of a cell gave, if it is a
 // picture: a cell with three plots shows three.
 func (k *kernel) picture(res cell.Result) *cell.Error {
-	switch res.Values[0].(type) {
-	case plotWriter, PNGer, SVGer, JPEGer, image.Image, Renderer:
-	default:
+	if !isPicture(res.Values[0]) {
 		return nil
 	}
-	data, failed := k.render(res)
+	var data Data
+	var failed *cell.Error
+	k.session.Drawing(func() { data, failed = k.render(res) })
 	if failed != nil {
 		return failed
 	}
@@ -326,6 +329,33 @@ func (k *kernel) picture(res cell.Result) *cell.Error {
 		return cell.Caught(err)
 	}
 	return nil
+}
+
+func isPicture(v interface{}) bool {
+	switch v.(type) {
+	case plotWriter, PNGer, SVGer, JPEGer, image.Image, Renderer:
+		return true
+	}
+	return false
+}
+
+// maxPictures is how many pictures of a slice are shown; a longer one is text.
+const maxPictures = 20
+
+// pictures are the elements of a slice of nothing but pictures, nil for other values.
+func pictures(v interface{}) (list []interface{}) {
+	s := reflect.ValueOf(v)
+	if v == nil || isPicture(v) || s.Kind() != reflect.Slice && s.Kind() != reflect.Array || s.Len() > maxPictures {
+		return nil
+	}
+	for i := 0; i < s.Len(); i++ {
+		e := s.Index(i)
+		if e.Kind() == reflect.Ptr && e.IsNil() || !e.CanInterface() || !isPicture(e.Interface()) {
+			return nil
+		}
+		list = append(list, e.Interface())
+	}
+	return list
 }
 
 // autoRender asks a value for every form it can show itself in. Values with

@@ -51,7 +51,7 @@ func (k *kernel) evaluate(code string) (data Data, failed *cell.Error) {
 		if res, failed = k.session.Run(k.count, rest); failed == nil && len(res.Values) > 0 && !way.bench {
 			rendered := new(Data)
 			failed = k.session.Guard(func() (failed *cell.Error) {
-				*rendered, failed = k.render(res)
+				k.session.Drawing(func() { *rendered, failed = k.render(res) })
 				return failed
 			})
 			if failed == nil {
@@ -98,7 +98,7 @@ func stopwatch() func() string {
 		if cpu > 0 {
 			text += fmt.Sprintf(", %s of processors", duration(cpu))
 		}
-		return text + fmt.Sprintf(", %s of memory in %d pieces\n", bytesText(after.TotalAlloc-before.TotalAlloc), after.Mallocs-before.Mallocs)
+		return text + fmt.Sprintf(", %s of memory in %d pieces\n", cell.BytesText(float64(after.TotalAlloc-before.TotalAlloc)), after.Mallocs-before.Mallocs)
 	}
 }
 
@@ -123,15 +123,6 @@ func duration(d time.Duration) string {
 		}
 	}
 	return fmt.Sprintf("%d ns", d.Nanoseconds())
-}
-
-func bytesText(n uint64) string {
-	x, unit := float64(n), 0
-	units := []string{"bytes", "kB", "MB", "GB", "TB"}
-	for x >= 1000 && unit < len(units)-1 {
-		x, unit = x/1000, unit+1
-	}
-	return fmt.Sprintf("%.3g %s", x, units[unit])
 }
 
 // special runs one special line.
@@ -256,6 +247,9 @@ func (k *kernel) shell(line string) *cell.Error {
 
 // page answers a question about a name.
 func (k *kernel) page(name string) *cell.Error {
+	if name == "" {
+		return &cell.Error{Name: "NameError", Message: "write ?name; %help lists the special lines"}
+	}
 	text, found := k.describe(name, len([]rune(name)))
 	if !found {
 		return &cell.Error{Name: "NameError", Message: fmt.Sprintf("nothing is known about %q; has the cell that declares or imports it been run?", name)}

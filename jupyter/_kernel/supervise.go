@@ -331,13 +331,8 @@ func (k *kernel) inherit(left estate, sockets SocketGroup) {
 		var req executeRequest
 		decode(r, &req)
 		failed := &cell.Error{Name: "KernelDied", Message: why, Frames: cell.At(k.count, 1, req.Code)}
-		if err := r.Publish("error", map[string]interface{}{"ename": failed.Name, "evalue": failed.Message, "traceback": failed.Traceback()}); err != nil {
-			logger.Println("error not sent:", err)
-		}
-		content := errorContent(failed.Name, failed.Message, failed.Traceback())
-		content["execution_count"] = k.count
-		content["user_expressions"], content["payload"] = map[string]interface{}{}, []interface{}{}
-		k.reply(r, "execute_reply", content)
+		k.showError(r, failed)
+		k.replyError(r, failed)
 		k.status(r, kernelIdle)
 	}
 	if left.Begun != 0 {

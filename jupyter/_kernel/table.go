@@ -54,7 +54,7 @@ func (k *kernel) records(v interface{}, of xreflect.Type) (t table, ok bool) {
 	}
 	for i := 0; i < elem.NumField(); i++ {
 		f := elem.Field(i)
-		name := strings.TrimPrefix(strings.TrimPrefix(f.Name, xreflect.StrGensymPrivate), xreflect.StrGensymAnonymous)
+		name, _ := xreflect.FieldName(f.Name)
 		t.names = append(t.names, name)
 		switch f.Type.Kind() {
 		case reflect.Bool, reflect.String, reflect.Struct, reflect.Map, reflect.Slice, reflect.Array, reflect.Func, reflect.Interface, reflect.Ptr, reflect.Chan:

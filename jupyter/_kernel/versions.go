@@ -29,15 +29,9 @@ func (k *kernel) versions() error {
 		notes = "revision " + revision + ", " + notes
 	}
 	module := map[string]string{}
-	tags := ""
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
 			module[m.Path] = m.Version // of the published one where a copy is built in
-		}
-		for _, s := range info.Settings {
-			if s.Key == "-tags" {
-				tags = s.Value
-			}
 		}
 	}
 	if v := module["gpunotes"]; v != "" && v != "(devel)" {
@@ -55,16 +49,13 @@ func (k *kernel) versions() error {
 	add("processor", processor())
 	add("cores", fmt.Sprintf("%d, of which Go uses %d", runtime.NumCPU(), runtime.GOMAXPROCS(0)))
 	add("engine", engine())
-	cards := 0
-	for _, d := range gpukit.Devices() {
-		if strings.HasPrefix(d.Name, "cuda:") {
-			add("GPU "+d.Name, d.Description)
-			cards++
-		}
+	list := cards()
+	for _, d := range list {
+		add("GPU "+d.Name, d.Description)
 	}
 	switch {
-	case cards > 0:
-	case hasTag(tags, "cuda"):
+	case len(list) > 0:
+	case builtWithCUDA():
 		add("GPU", "none, or no driver")
 	default:
 		add("GPU", "not looked for: built without CUDA")
@@ -73,13 +64,27 @@ func (k *kernel) versions() error {
 	return k.show(Data{Data: MIMEMap{MIMETypeText: t.text(), MIMETypeHTML: t.html()}})
 }
 
-func hasTag(tags, tag string) bool {
-	for _, t := range strings.FieldsFunc(tags, func(r rune) bool { return r == ',' || r == ' ' }) {
-		if t == tag {
+func builtWithCUDA() bool {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return false
+	}
+	for _, s := range info.Settings {
+		if s.Key == "-tags" && strings.Contains(","+s.Value+",", ",cuda,") {
 			return true
 		}
 	}
 	return false
+}
+
+// cards are the GPUs among the devices.
+func cards() (list []gpukit.DeviceInfo) {
+	for _, d := range gpukit.Devices() {
+		if strings.HasPrefix(d.Name, "cuda:") {
+			list = append(list, d)
+		}
+	}
+	return list
 }
 
 // engine is what executes kernels on the processor.

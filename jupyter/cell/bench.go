@@ -18,6 +18,8 @@ type Bench struct {
 func (s *Session) Again(rounds int, total time.Duration) (b Bench, failed *Error) {
 	result := new(Bench)
 	failed = s.Guard(func() *Error {
+		s.measuring.Store(true)
+		defer s.measuring.Store(false)
 		once := func(n int) (time.Duration, *Error) {
 			start := time.Now()
 			for i := 0; i < n; i++ {

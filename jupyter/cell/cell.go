@@ -32,7 +32,8 @@ type source struct {
 	file *etoken.File
 	// What was parsed has valuesName and a parenthesis more than code, at this
 	// offset; 0 if not, and there is none at 0.
-	values int
+	values   int
+	pictures []*ast.ExprStmt // in loops and branches, to be shown
 }
 
 // offset returns the byte offset of pos in the cell, -1 if it lies elsewhere.

@@ -113,11 +113,7 @@ func (src *source) failure(f fault) *Error {
 	if f.code == badImport {
 		name = "ImportError"
 	}
-	return &Error{
-		Name:    name,
-		Message: fmt.Sprintf("cell %d:%d:%d: %s", src.cell, line, col, f.msg),
-		Frames:  []Frame{{Cell: src.cell, Line: line, Source: src.line(line), Col: col}},
-	}
+	return src.fault(name, line, col, f.msg)
 }
 
 // badImports finds packages that are not compiled in. gomacro would build a plugin,
@@ -190,6 +186,7 @@ func (n *notebook) check(c Chunk) (faults []fault) {
 	if l.doubt || n.unsure {
 		return nil
 	}
+	l.findPictures()
 	return l.judge()
 }
 
@@ -349,6 +346,11 @@ func twofold(path, name string) bool {
 	return isType && isValue
 }
 
+// messageWords say in messages what cells call types by. What is shown is of a type
+// without a name, which packages of pictures need not import.
+var messageWords = strings.NewReplacer(homeName+".", "",
+	"struct{Data map[string]interface{}; Metadata map[string]interface{}; Transient map[string]interface{}}", "display.Data")
+
 func (l *look) run(headsOnly bool) {
 	l.faults = nil
 	l.info = &types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Defs: map[*ast.Ident]types.Object{}}
@@ -360,7 +362,7 @@ func (l *look) run(headsOnly bool) {
 			if e, ok := err.(types.Error); ok && !strings.HasPrefix(e.Msg, "\t") {
 				code := reflect.ValueOf(e).FieldByName("go116code")
 				if code.IsValid() && code.CanInt() {
-					l.faults = append(l.faults, fault{e.Pos, int(code.Int()), strings.ReplaceAll(e.Msg, homeName+".", "")})
+					l.faults = append(l.faults, fault{e.Pos, int(code.Int()), messageWords.Replace(e.Msg)})
 				}
 			}
 		},
@@ -550,18 +552,62 @@ func (l *look) judge() (faults []fault) {
 		switch {
 		case f.code == duplicateDecl && l.declaresOnce(f.pos):
 			faults = append(faults, f)
-		case !reported[f.code] || strings.Contains(f.msg, "invalid type") || strings.Contains(f.msg, "invalid operand") || strings.Contains(f.msg, "requires go1."):
+		case !reported[f.code] || strings.Contains(f.msg, "invalid type") || strings.Contains(f.msg, "invalid operand") || strings.Contains(f.msg, "unknown type") || strings.Contains(f.msg, "requires go1."):
 		case within(again, f.pos):
 		case f.code == unexportedLitField:
 			// go/types takes the types of earlier cells for those of another package.
 		case f.code == unusedExpr && l.body != nil && l.isTop(f.pos) && !within(literals, f.pos):
 			// It is shown.
+		case f.code == unusedExpr && slices.ContainsFunc(l.src.pictures, func(p *ast.ExprStmt) bool { return p.Pos() == f.pos }):
 		default:
 			f.msg = l.advise(f)
 			faults = append(faults, f)
 		}
 	}
 	return append(faults, l.twice...)
+}
+
+// findPictures notes the statements in the blocks of a chunk that are pictures, to be
+// shown as they are at the top. fig.Title("x") is none: it gives fig again.
+func (l *look) findPictures() {
+	if l.body == nil {
+		return
+	}
+	ast.Inspect(l.body.Body, func(node ast.Node) bool {
+		switch x := node.(type) {
+		case *ast.FuncLit:
+			return false
+		case *ast.ExprStmt:
+			t := l.info.Types[x.X].Type
+			_, alone := ast.Unparen(x.X).(*ast.Ident)
+			_, call := ast.Unparen(x.X).(*ast.CallExpr) // not what a select receives
+			if slices.Contains(l.body.Body.List, ast.Stmt(x)) || !alone && !call || !isPicture(t) {
+				return true
+			}
+			if root := l.info.Types[rootOf(x.X)].Type; alone || root == nil || !types.Identical(root, t) {
+				l.src.pictures = append(l.src.pictures, x)
+			}
+		}
+		return true
+	})
+}
+
+// isPicture reports whether a type of a compiled package says how it is drawn.
+func isPicture(t types.Type) bool {
+	named := t
+	if p, ok := t.(*types.Pointer); ok {
+		named = p.Elem()
+	}
+	if n, ok := named.(*types.Named); !ok || n.Obj().Pkg() == nil || n.Obj().Pkg().Path() == homePath {
+		return false
+	}
+	methods := types.NewMethodSet(t)
+	for _, name := range []string{"Render", "PNG", "SVG", "JPEG", "WriterTo"} {
+		if methods.Lookup(nil, name) != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // declaresOnce reports whether pos is where a notebook, too, declares each name once: in

@@ -247,6 +247,136 @@ func TestWrongCellsAreRefused(t *testing.T) {
 	}
 }
 
+// What programmers of other languages write first says what Go has in its place.
+func TestHabitsOfOtherLanguages(t *testing.T) {
+	s := checked(t)
+	if _, err := s.Run(5, "import \"gpunotes/gpukit/simt\"\nA := gpukit.Arange(3)"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ code, hint string }{
+		// A call that returns an error, too, where one value belongs.
+		{`z := gpu.Vectorize(math.Sin, A)`, "gpu.Vectorize returns an error, too: write z, err := gpu.Vectorize(...), or gpukit.Must(gpu.Vectorize(...)), which stops the cell"},
+		{`var z = gpu.Vectorize(math.Sin, A)`, "gpukit.Must(gpu.Vectorize(...))"},
+		{`gpu.Vectorize(math.Sin, A).Sum()`, "gpukit.Must(gpu.Vectorize(...))"},
+		{`fmt.Sprint(gpu.Vectorize(math.Sin, A), 1)`, "gpukit.Must(gpu.Vectorize(...))"},
+		{`func r() *gpukit.Array { z := gpu.Vectorize(math.Sin, A); return z }`, "gpukit.Must(gpu.Vectorize(...))"},
+		{`n = two()`, "two returns an error, too: write n, err := two()"},
+		{`two() + 1`, "write v, err := two() in a line of its own"},
+		{`f(two())`, "write v, err := two() in a line of its own"},
+		// Arrays.
+		{`A + 1`, "gpu.Vectorize(f, a, b)"},
+		{`A * A`, "gpu.Vectorize(f, a, b)"},
+		{`x * A`, "gpu.Vectorize(f, a, b)"},
+		{`A[0]`, "At(i)"},
+		{`A[1:2]`, "Slice(axis, from, to, step)"},
+		{`len(A)`, "Size()"},
+		{`for v := range A { _ = v }`, "Float64s()"},
+		{`math.Sin(A)`, "gpu.Vectorize(math.Sin, A)"},
+		{`math.Sin([]float64{1, 2})`, "gpu.Vectorize(math.Sin, []float64{…})"},
+		{`var v []float64 = A`, "A.Float64s()"},
+		{`var v *gpukit.Array = x`, "gpukit.Full(v, n)"},
+		{`A.shape`, "does have method Shape"},
+		{`np.linspace(0, 1, 3)`, "did you mean gpukit.Linspace?"},
+		{`np.sin(x)`, "did you mean math.Sin?"},
+		{`gpukit.Zeros((2, 3))`, "without parentheses"},
+		// Operators and literals.
+		{`x ** 2`, "math.Pow(x, y)"},
+		{`v := 2 ** n`, "math.Pow(x, y)"},
+		{`x ^ 2`, "exclusive or"},
+		{`x ^= 2`, "exclusive or"},
+		{`ok and ok`, "&&"},
+		{`not ok`, "! for not"},
+		{`x if ok else n`, "write an if"},
+		{`ok ? 1 : 2`, "write an if"},
+		{`++n`, "write n++"},
+		{`n++ + 1`, "statements of their own"},
+		{`x = x = 3`, "x, y = 3, 3"},
+		{`a = [1, 2, 3]`, "[]float64{1, 2, 3}"},
+		{`a[-1]`, "a[len(a)-1]"},
+		{`'abc'`, "double quotation marks"},
+		{`f"{x}"`, "fmt.Sprint"},
+		{`# comment`, "begin with //"},
+		{`x := 3 # comment`, "begin with //"},
+		// Statements and declarations.
+		{`def r(x): return x`, "func f(x float64)"},
+		{`v := lambda x: x`, "func(x float64)"},
+		{"for i in range(10):\n\tfmt.Print(i)", "for i := 0; i < n; i++"},
+		{`while ok { }`, "only loop is for"},
+		{`import numpy as np`, "quotation marks"},
+		{`import math`, "quotation marks"},
+		{`from math import sin`, "quotation marks"},
+		{"if ok {\n} elif n > 1 {\n}", "else if"},
+		{`if (x > 3) n = 2`, "in braces"},
+		{`if x > 3:`, "in braces"},
+		{`int v = 3`, "v := 3"},
+		{`let v = 3`, "v := 3"},
+		{`const c = math.Sin(1)`, "write c := ..."},
+		{`for i := 0, i < 3, i++ { }`, "separated by semicolons"},
+		{`for (i := 0; i < 3; i++) { }`, "no parentheses"},
+		{`print "a"`, "fmt.Println"},
+		{`print(f"{x}")`, "fmt.Sprintf"},
+		{`func r(x: float64) -> float64 { return x }`, "without a colon"},
+		{`func r(float64 v) float64 { return v }`, "behind the name: v float64"},
+		{`func r(v, w) float64 { return v }`, "behind it: v float64"},
+		{`func r(float) int { return 1 }`, "did you mean float64?"},
+		{`func r(v float64) { return v }`, "behind the parameters"},
+		{`return 3`, "alone in its last line"},
+		{`const int N = 3`, "behind the name: N int"},
+		{`var float64 v`, "behind the name: v float64"},
+		{`type V struct { a int, b int }`, "by semicolons"},
+		{`struct V { a int }`, "type T struct"},
+		{`class V { }`, "type T struct"},
+		{`#include <math.h>`, "import \"math\""},
+		{`unseen = 5`, "to declare it, write unseen := ..."},
+		{`func r() { unseen = 5 }`, "to declare it, write unseen := ..."},
+		{`func r(width int) { widht = 5 }`, "did you mean width? To declare it,"},
+		{`limi = 5`, "to declare it, write limi := ..."},
+		{`any2 = 5`, "did you mean any1? To declare it, write any2 := ..."},
+		{`for i = 0; i < 3; i++ { }`, "write i := ..."},
+		{`for i = range a { }`, "write := before range"},
+		{`x % 2`, "math.Mod"},
+		{`[]float64{1, 2} * 2`, "gpu.Vectorize(f, a, b)"},
+		{`a + a`, "gpu.Vectorize(f, a, b)"},
+		{"x\n$ls", "at the top of a cell"},
+		// Names and methods.
+		{`sin(x)`, "did you mean math.Sin?"},
+		{`pi`, "did you mean math.Pi?"},
+		{`sqrt(x)`, "did you mean math.Sqrt?"},
+		{`v := null`, "did you mean nil?"},
+		{`float(n)`, "did you mean float64?"},
+		{`a.append(3)`, "a = append(a, x)"},
+		{`a.length`, "len(a)"},
+		{`s.size()`, "len(s)"},
+		{`s.split(",")`, "did you mean strings.Split(s, ...)?"},
+		// CUDA and numba.
+		{`func k(x []float64) { i := blockIdx.x; x[i] = 1 }`, "did you mean simt.BlockIdx()?"},
+		{`func k(x []float64) { __syncthreads() }`, "did you mean simt.SyncThreads?"},
+		{`func k(x []float64) { syncthreads() }`, "did you mean simt.SyncThreads?"},
+		{`func k(x []float64) { i := cuda.grid(1); x[i] = 1 }`, "did you mean simt.Grid1?"},
+		{`func k(x []float64) { simt.AtomicAdd(&x[0], 1) }`, "did you mean simt.AddFloat32 or simt.AddFloat64 or"},
+		{`func k(x []float64) { simt.AddInt64(&x[0], 1) }`, "simt.AddFloat64 for a float64"},
+		{"func k(x []float64) {\n\t__shared__ float part[256]\n}", "simt.Shared(&part)"},
+		// Names of cells that have not run.
+		{`gqu.Vectorize(math.Sin, A)`, "did you mean gpu?"},
+		{`waiting.Vectorize(math.Sin, A)`, "run the cells above first"},
+		// A question where it is none.
+		{"x\n?x", "at the top of a cell"},
+		{"x\nx?", "at the top of a cell"},
+	} {
+		_, err := s.Run(7, c.code)
+		if err == nil || !strings.Contains(err.Message, c.hint) {
+			t.Errorf("%s: %v; want the hint %s", c.code, err, c.hint)
+		}
+	}
+	if _, err := s.Run(8, "gpukit.Must(gpu.Vectorize(nothing, A), nil)\ngpukit.Must(absent)"); err == nil || len(err.Also) != 2 {
+		t.Errorf("an unknown name leads to other errors: %+v", err)
+	}
+	fresh := NewSession(nil, nil)
+	if _, err := fresh.Run(1, "sin(1)"); err == nil || !strings.Contains(err.Message, `did you mean math.Sin? It needs import "math"`) {
+		t.Error(err)
+	}
+}
+
 // All errors of a cell are shown, each with its line.
 func TestAllErrorsOfACell(t *testing.T) {
 	s := checked(t)
@@ -335,7 +465,7 @@ func TestMembersOfTwoKinds(t *testing.T) {
 
 // Every cell of the notebooks passes. They are compiled one after another, not run.
 func TestNotebooksPass(t *testing.T) {
-	files, err := filepath.Glob("../../notebooks/*.ipynb")
+	files, err := filepath.Glob("../../notebooks/[0-9][0-9]-*.ipynb")
 	if err != nil || len(files) < 5 {
 		t.Fatal(files, err)
 	}

@@ -33,6 +33,15 @@ type Frame struct {
 	Col        int    // 1-based byte column in it, 0 if unknown
 }
 
+// fault is an error at a place of the cell.
+func (s *source) fault(name string, line, col int, msg string) *Error {
+	return &Error{Name: name, Message: fmt.Sprintf("cell %d:%d:%d: %s", s.cell, line, col, msg), Frames: []Frame{s.frame(line, col)}}
+}
+
+func (s *source) frame(line, col int) Frame {
+	return Frame{Cell: s.cell, Line: line, Source: s.line(line), Col: col}
+}
+
 // Error returns the place and the message.
 func (e *Error) Error() string {
 	if len(e.Frames) == 0 || e.Frames[0].Line == 0 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cosmos72/gomacro/base"
 	"github.com/cosmos72/gomacro/imports"
+	"github.com/cosmos72/gomacro/xreflect"
 )
 
 // sleepers lets Interrupt end every time.Sleep that a cell is in.
@@ -60,6 +61,7 @@ func (s *Session) guardProcess() {
 		"Self":      reflect.ValueOf(s.self),
 		"Round":     reflect.ValueOf(s.round),
 		"Room":      reflect.ValueOf(room),
+		"Picture":   reflect.ValueOf(s.pictureInside),
 		"Close":     reflect.ValueOf(func(ch interface{}) { reflect.ValueOf(ch).Close() }),
 	}}
 	replace("time", "Sleep", func(d time.Duration) {
@@ -70,6 +72,16 @@ func (s *Session) guardProcess() {
 		case <-s.sleepers.wait():
 		}
 	})
+}
+
+// pictureInside shows what a statement in a loop or branch gave.
+func (s *Session) pictureInside(v interface{}) {
+	if s.Picture == nil || v == nil || s.measuring.Load() {
+		return
+	}
+	if failed := s.Picture(Result{Values: []interface{}{v}, Types: []xreflect.Type{nil}}); failed != nil {
+		panic(failed)
+	}
 }
 
 func replace(pkg, name string, f interface{}) {

@@ -46,12 +46,13 @@ func room(sample, n interface{}) int {
 		each = float64(t.Elem().Size() + t.Key().Size())
 	}
 	if limit := float64(Memory()); count*each > limit || count > math.MaxInt {
-		panic(&Error{Name: "OutOfMemory", Message: fmt.Sprintf("make(%v, %v) needs %s; this machine has %s", t, n, bytesText(count*each), bytesText(limit))})
+		panic(&Error{Name: "OutOfMemory", Message: fmt.Sprintf("make(%v, %v) needs %s; this machine has %s", t, n, BytesText(count*each), BytesText(limit))})
 	}
 	return int(count)
 }
 
-func bytesText(b float64) string {
+// BytesText is a number of bytes in units of 1024.
+func BytesText(b float64) string {
 	unit := 0
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	for b >= 1024 && unit < len(units)-1 {

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,16 +20,19 @@ import (
 func (l *look) advise(f fault) string {
 	line, _ := l.src.position(f.pos)
 	hinted := withHint(f.msg, l.src.line(line))
+	if cure := l.twoValues(f); cure != "" {
+		return f.msg + "\n" + cure
+	}
 	switch f.code {
 	case undeclaredName:
 		name := f.msg[strings.LastIndexByte(f.msg, ' ')+1:]
 		if hinted != f.msg {
 			return hinted
 		}
-		if cure := l.unknown(name, f.pos); cure != "" {
+		if cure := l.declaring(name, f.pos); cure != "" {
 			return f.msg + "\n" + cure
 		}
-		return f.msg
+		return f.msg + "\n" + l.unknown(name, f.pos)
 	case undeclaredImportedName:
 		x, sel := l.selector(f.pos)
 		if sel == nil {
@@ -38,11 +42,17 @@ func (l *look) advise(f fault) string {
 		if near := nearest(sel.Name, membersOf(path)); len(near) > 0 {
 			return f.msg + "\n" + didYouMean(near, x.(*ast.Ident).Name+".")
 		}
+		if more := longer(sel.Name, membersOf(path)); len(more) > 0 {
+			return f.msg + "\n" + didYouMean(more, x.(*ast.Ident).Name+".")
+		}
 		return f.msg + fmt.Sprintf("\nthe package %s, as cells see it, has no %s (generic functions and types are missing, and in some packages what is newer than Go 1.17)", path, sel.Name)
 	case missingFieldOrMethod:
 		if x, sel := l.selector(f.pos); sel != nil && !strings.Contains(f.msg, "but does have") {
 			if near := nearest(sel.Name, fieldsAndMethods(l.info.Types[x].Type)); len(near) > 0 {
 				return f.msg + "\n" + didYouMean(near, "")
+			}
+			if cure := l.asCall(x, sel.Name); cure != "" {
+				return f.msg + "\n" + cure
 			}
 		}
 		return f.msg
@@ -52,6 +62,172 @@ func (l *look) advise(f fault) string {
 		}
 	}
 	return hinted
+}
+
+// errorBeside are the messages about a call with two results where one belongs.
+var errorBeside = regexp.MustCompile(`returns 2 values$|in single-value context$|^too many arguments in call to `)
+
+// twoValues says how to take the error that a call at the place of a fault gives
+// beside its value.
+func (l *look) twoValues(f fault) (cure string) {
+	if !errorBeside.MatchString(f.msg) {
+		return ""
+	}
+	name := "v"
+	ast.Inspect(l.tree, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.AssignStmt:
+			if id, ok := x.Lhs[0].(*ast.Ident); ok && len(x.Lhs) == 1 && len(x.Rhs) == 1 && x.Rhs[0].Pos() == f.pos {
+				name = id.Name
+			}
+		case *ast.CallExpr:
+			t, ok := l.info.Types[x].Type.(*types.Tuple)
+			if x.Pos() != f.pos || !ok || t.Len() != 2 || !types.Identical(t.At(1).Type(), types.Universe.Lookup("error").Type()) {
+				return true
+			}
+			call := types.ExprString(x.Fun) + "()"
+			if len(x.Args) > 0 {
+				call = types.ExprString(x.Fun) + "(...)"
+			}
+			cure = fmt.Sprintf("%s returns an error, too: write %s, err := %s", types.ExprString(x.Fun), name, call)
+			if t.At(0).Type().String() == "*gpunotes/gpukit.Array" {
+				cure += fmt.Sprintf(", or gpukit.Must(%s), which stops the cell at an error", call)
+			} else if name == "v" {
+				cure += " in a line of its own"
+			}
+		}
+		return true
+	})
+	return cure
+}
+
+// asCall says which function does what other languages have as a method x.name.
+func (l *look) asCall(x ast.Expr, name string) string {
+	t := l.info.Types[x].Type
+	if t == nil {
+		return ""
+	}
+	text := types.ExprString(x)
+	switch u := t.Underlying().(type) {
+	case *types.Basic:
+		if u.Info()&types.IsString == 0 {
+			return ""
+		}
+		for _, f := range membersOf("strings") {
+			if strings.EqualFold(f, name) {
+				return fmt.Sprintf("did you mean strings.%s(%s, ...)?", f, text)
+			}
+		}
+	case *types.Slice:
+		if slices.Contains([]string{"append", "push", "push_back", "add"}, strings.ToLower(name)) {
+			return fmt.Sprintf("write %s = append(%[1]s, x)", text)
+		}
+	case *types.Array, *types.Map, *types.Chan:
+	default:
+		return ""
+	}
+	if slices.Contains([]string{"len", "length", "size", "count"}, strings.ToLower(name)) {
+		return fmt.Sprintf("write len(%s)", text)
+	}
+	return ""
+}
+
+// foreign are words of other languages, of CUDA and of numba, and what cells have in their place.
+var foreign = map[string]string{
+	"None": "nil", "null": "nil", "NULL": "nil", "nullptr": "nil", "float": "float64", "double": "float64", "long": "int64", "str": "fmt.Sprint", "help": "?name",
+	"blockIdx": "simt.BlockIdx()", "threadIdx": "simt.ThreadIdx()", "blockDim": "simt.BlockDim()", "gridDim": "simt.GridDim()", "warpSize": "simt.WarpSize",
+	"__syncthreads": "simt.SyncThreads", "__syncwarp": "simt.SyncWarp", "atomicAdd": "simt.AddFloat64",
+	"cuda.grid": "simt.Grid1", "cuda.blockIdx": "simt.BlockIdx()", "cuda.threadIdx": "simt.ThreadIdx()", "cuda.blockDim": "simt.BlockDim()", "cuda.gridDim": "simt.GridDim()",
+	"cuda.syncthreads": "simt.SyncThreads", "cuda.shared": "simt.Shared", "cuda.atomic": "simt.AddFloat64", "cuda.laneid": "simt.LaneID", "cuda.jit": "gpu.Launch",
+}
+
+// longer lists members of a package that begin with a name, which may say Atomic as CUDA's do.
+func longer(name string, members []string) (list []string) {
+	name = strings.ToLower(strings.TrimPrefix(name, "Atomic"))
+	for _, m := range members {
+		if len(name) > 2 && strings.HasPrefix(strings.ToLower(m), name) {
+			list = append(list, m)
+		}
+	}
+	slices.Sort(list)
+	return list[:min(len(list), 3)]
+}
+
+// owners lists members of the packages that the cell has whose name is the given one, or
+// differs from it in upper and lower case only.
+func (l *look) owners(name string, same func(a, b string) bool) (list []string) {
+	for _, pkg := range l.packageNames() {
+		for _, m := range membersOf(l.path(pkg)) {
+			if same(m, name) {
+				list = append(list, pkg+"."+m)
+			}
+		}
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	return list[:min(len(list), 3)]
+}
+
+// declaring says how a name is declared where it looks as if that were meant; "" elsewhere.
+func (l *look) declaring(name string, pos token.Pos) (cure string) {
+	isType := func(ids []*ast.Ident) bool {
+		return slices.ContainsFunc(ids, func(id *ast.Ident) bool {
+			_, ok := types.Universe.Lookup(id.Name).(*types.TypeName)
+			return ok
+		})
+	}
+	ast.Inspect(l.tree, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.AssignStmt:
+			for _, e := range x.Lhs {
+				if id, ok := e.(*ast.Ident); ok && id.Pos() == pos && x.Tok == token.ASSIGN {
+					cure = fmt.Sprintf("to declare it, write %s := ...", name)
+					if near := nearest(name, l.variables()); len(near) > 0 {
+						cure = didYouMean(near, "") + " " + strings.ToUpper(cure[:1]) + cure[1:]
+					}
+				}
+			}
+		case *ast.RangeStmt:
+			if x.Tok == token.ASSIGN && (x.Key != nil && x.Key.Pos() == pos || x.Value != nil && x.Value.Pos() == pos) {
+				cure = "to declare it, write := before range"
+			}
+		case *ast.ValueSpec:
+			if x.Type != nil && x.Type.Pos() == pos && isType(x.Names) {
+				cure = fmt.Sprintf("the type stands behind the name: %s %s", name, x.Names[0].Name)
+			}
+		case *ast.FuncType:
+			for _, p := range x.Params.List {
+				if p.Type.Pos() == pos && isType(p.Names) {
+					cure = fmt.Sprintf("the type stands behind the name: %s %s", name, p.Names[0].Name)
+				} else if id, ok := p.Type.(*ast.Ident); ok && id.Pos() == pos && len(p.Names) == 0 && !token.IsExported(name) && foreign[name] == "" && len(nearest(name, types.Universe.Names())) == 0 {
+					cure = fmt.Sprintf("if %s is the name of a parameter, its type stands behind it: %[1]s float64", name)
+				}
+			}
+		}
+		return true
+	})
+	return cure
+}
+
+// variables lists the names of variables that the cell sees.
+func (l *look) variables() (names []string) {
+	for name, b := range l.c.Binds {
+		if isVar(b) {
+			names = append(names, name)
+		}
+	}
+	for name, obj := range l.declared {
+		if _, ok := obj.(*types.Var); ok {
+			names = append(names, name)
+		}
+	}
+	for id, obj := range l.info.Defs {
+		if _, ok := obj.(*types.Var); ok && id.Name != "_" {
+			names = append(names, id.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // unknown says what an unknown name may have been meant to be.
@@ -88,20 +264,25 @@ func (l *look) unknown(name string, pos token.Pos) string {
 			packages = append(packages, n)
 		}
 	}
-	var owners []string
-	for _, pkg := range l.packageNames() {
-		if slices.Contains(membersOf(l.path(pkg)), name) {
-			owners = append(owners, pkg+"."+name)
-		}
-	}
-	if slices.Sort(owners); len(owners) > 0 {
-		return didYouMean(owners[:min(len(owners), 3)], "")
+	if list := l.owners(name, func(a, b string) bool { return a == b }); len(list) > 0 {
+		return didYouMean(list, "")
 	}
 	all = slices.DeleteFunc(all, func(other string) bool {
 		path := l.path(other)
 		return member != "" && path != "" && !slices.Contains(membersOf(path), member)
 	})
-	if near := nearest(name, all); len(near) > 0 {
+	near := nearest(name, all)
+	if len(near) == 0 || !strings.EqualFold(near[0], name) {
+		if list := l.owners(name, strings.EqualFold); member == "" && len(list) > 0 {
+			return didYouMean(list, "")
+		}
+		for _, name := range []string{name + "." + member, name} {
+			if word := foreign[name]; word != "" {
+				return didYouMean([]string{word}, "")
+			}
+		}
+	}
+	if len(near) > 0 {
 		return didYouMean(near, "")
 	}
 	if near := nearest(name, packages); len(near) > 0 {
@@ -113,7 +294,13 @@ func (l *look) unknown(name string, pos token.Pos) string {
 		}
 		return cure
 	}
-	return ""
+	if list := l.owners(member, strings.EqualFold); member != "" && len(list) > 0 {
+		return didYouMean(list, "") // np.linspace
+	}
+	if list := slices.DeleteFunc(membersOf("math"), func(m string) bool { return !strings.EqualFold(m, name) }); member == "" && len(list) > 0 {
+		return "did you mean math." + list[0] + "? It needs import \"math\""
+	}
+	return "nothing that has run declares " + name + ": run the cells above first (after a restart, again)"
 }
 
 // packageNames lists what the cell calls packages.

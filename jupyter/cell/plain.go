@@ -86,14 +86,8 @@ var TypeName = func(v any) string { return fmt.Sprintf("%T", v) }
 // asserted says of a type assertion that failed what the value is, if to look at it
 // again does nothing else.
 func (s *Session) asserted(node ast.Node, want any) string {
-	for {
-		p, ok := node.(*ast.ParenExpr)
-		if !ok {
-			break
-		}
-		node = p.X
-	}
-	if x, ok := node.(*ast.TypeAssertExpr); ok {
+	e, _ := node.(ast.Expr)
+	if x, ok := ast.Unparen(e).(*ast.TypeAssertExpr); ok {
 		if id, ok := x.X.(*ast.Ident); ok {
 			if v, ok := s.Lookup(id.Name); ok && v.IsValid() && v.CanInterface() {
 				switch name := TypeName(v.Interface()); {

@@ -18,7 +18,8 @@ type Activity struct {
 	// Total 0 it is not known how many there will be.
 	Loop        bool
 	Done, Total int64
-	Over        bool // the statement has ended
+	Drawing     bool // the statement has ended, and its value is being drawn
+	Over        bool // that has ended
 }
 
 // roundName is the variable in which the loop at the top of a cell says how far it is.
@@ -256,8 +257,32 @@ func (s *Session) begin(src *source, c Chunk) {
 
 // end tells Watch that the statement is over, if it knows of it.
 func (s *Session) end() {
-	w := s.now.Swap(nil)
-	if w == nil || !w.told.Load() {
+	if w := s.now.Swap(nil); w != nil {
+		s.over(w)
+	}
+}
+
+// Drawing calls f, which draws the value of the statement that ran last. Watch is told of
+// it as of a statement. In a loop that draws, the loop is what Watch is told of.
+func (s *Session) Drawing(f func()) {
+	w := &watched{activity: Activity{Start: time.Now(), Drawing: true}}
+	if n := len(s.last); n > 0 {
+		w.activity.Cell, w.activity.Line, w.activity.Source = s.last[n-1].Cell, s.last[n-1].Line, s.last[n-1].Source
+	}
+	if s.Watch == nil || !s.now.CompareAndSwap(nil, w) {
+		f()
+		return
+	}
+	defer func() {
+		if s.now.CompareAndSwap(w, nil) { // else it was abandoned
+			s.over(w)
+		}
+	}()
+	f()
+}
+
+func (s *Session) over(w *watched) {
+	if !w.told.Load() {
 		return
 	}
 	a := w.activity

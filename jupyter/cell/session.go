@@ -43,7 +43,7 @@ type Session struct {
 	// Unchecked turns the error rule off: errors that nobody took are values like others.
 	Unchecked bool
 	// Picture is told of every value that an expression in the middle of a cell gave,
-	// to show it if it is a picture.
+	// or one in a loop or branch that may be a picture, to show it if it is one.
 	Picture func(Result) *Error
 	// Watch is told ten times a second of a statement that runs for longer than a
 	// second or so, and once more when it has ended, if it has said that it wants to.
@@ -62,6 +62,7 @@ type Session struct {
 
 	running     atomic.Bool
 	interrupted atomic.Bool
+	measuring   atomic.Bool // in Again, which shows nothing
 	tooDeep     atomic.Bool // interrupted because of a recursion without end
 	sleepers    sleepers
 	loops       map[ast.Node]ast.Stmt         // those of the running cell, by what is run in their place
@@ -275,6 +276,9 @@ func (s *Session) parse(cell int, code string) (src *source, nodes []ast.Node, f
 		return src, nil, failed
 	}
 	s.loops = map[ast.Node]ast.Stmt{}
+	for _, p := range src.pictures {
+		p.X = &ast.CallExpr{Fun: &ast.SelectorExpr{X: at(p.Pos(), guardName), Sel: at(p.Pos(), "Picture")}, Lparen: p.Pos(), Args: []ast.Expr{p.X}, Rparen: p.End()}
+	}
 	for i, n := range nodes {
 		s.guard(src, n)
 		if run, loop := countRounds(n); loop != nil {
@@ -317,12 +321,9 @@ func (s *Session) syntaxError(src *source, r any) *Error {
 	if line, col := braceBelow(src.code); line > 0 && line <= e.line {
 		e.line, e.col, e.msg = line, col, "expected '{' in this line"
 	}
-	msg := fmt.Sprintf("cell %d:%d:%d: %s", src.cell, e.line, e.col, e.msg)
-	return &Error{
-		Name:    "SyntaxError",
-		Message: withHint(msg, src.line(e.line)),
-		Frames:  []Frame{{Cell: src.cell, Line: e.line, Source: src.line(e.line), Col: e.col}},
-	}
+	failed := src.fault("SyntaxError", e.line, e.col, e.msg)
+	failed.Message = withHint(failed.Message, src.line(e.line))
+	return failed
 }
 
 func (s *Session) runChunk(src *source, c Chunk, last bool) (Result, *Error) {
@@ -332,7 +333,7 @@ func (s *Session) runChunk(src *source, c Chunk, last bool) (Result, *Error) {
 	before := s.names()
 	expr, failed := s.compile(src, c)
 	if failed != nil {
-		s.restore(before, func(string, *fast.Bind) bool { return true })
+		s.restore(before, func(*fast.Bind) bool { return true })
 		if c.Decl && len(c.Nodes) > 1 && !failed.Interrupted {
 			failed.Message += "\nnone of the declarations beside this one is kept: run the cell again when it is mended"
 		}
@@ -350,7 +351,7 @@ func (s *Session) runChunk(src *source, c Chunk, last bool) (Result, *Error) {
 			// What was declared before the failure stays, so gpukit must know it.
 			_ = s.record(src.cell, c.Line, c.Text)
 		}
-		s.restore(before, func(_ string, b *fast.Bind) bool { return s.unset(b, c.Decl) })
+		s.restore(before, func(b *fast.Bind) bool { return s.unset(b, c.Decl) })
 		return Result{}, failed
 	}
 	if err := s.record(src.cell, c.Line, c.Text); err != nil {
@@ -407,7 +408,7 @@ func (s *Session) names() names {
 }
 
 // restore takes back the new or changed names for which undo holds.
-func (s *Session) restore(old names, undo func(string, *fast.Bind) bool) {
+func (s *Session) restore(old names, undo func(*fast.Bind) bool) {
 	s.compiling.Lock()
 	defer s.compiling.Unlock()
 	c := s.ir.Comp
@@ -417,7 +418,7 @@ func (s *Session) restore(old names, undo func(string, *fast.Bind) bool) {
 		if was == b {
 			continue
 		}
-		if !undo(name, b) {
+		if !undo(b) {
 			all = false
 		} else if was == nil {
 			delete(c.Binds, name)
@@ -485,11 +486,7 @@ func refuse(src *source, c Chunk) (failed *Error) {
 	bad := func(n ast.Node, why string) {
 		if failed == nil {
 			line, col := src.position(n.Pos())
-			failed = &Error{
-				Name:    "CompileError",
-				Message: fmt.Sprintf("cell %d:%d:%d: %s", src.cell, line, col, why),
-				Frames:  []Frame{{Cell: src.cell, Line: line, Source: src.line(line), Col: col}},
-			}
+			failed = src.fault("CompileError", line, col, why)
 		}
 	}
 	if len(c.Nodes) == 1 && isNil(c.Nodes[0]) {
@@ -610,7 +607,7 @@ func (s *Session) compileError(src *source, c Chunk, r any) *Error {
 		e.Message = where.ReplaceAllString(e.Message, fmt.Sprintf("cell ${1}:${2}:%d: ", col))
 	}
 	e.Message = s.plain(withHint(e.Message, src.line(line)))
-	e.Frames = []Frame{{Cell: src.cell, Line: line, Source: src.line(line), Col: col}}
+	e.Frames = []Frame{src.frame(line, col)}
 	return e
 }
 
@@ -657,7 +654,7 @@ func (s *Session) withTop(src *source, c Chunk, frames []Frame) []Frame {
 	if line == 0 {
 		line = c.Line
 	}
-	return append(frames, Frame{Cell: src.cell, Line: line, Source: src.line(line), Col: col})
+	return append(frames, src.frame(line, col))
 }
 
 // maxFrames bounds a traceback; the middle of a deep recursion tells nothing.
@@ -689,7 +686,7 @@ func (s *Session) frame(pos token.Pos) (Frame, bool) {
 	var found Frame
 	for _, src := range slices.Backward(s.cells) {
 		if line, col := src.position(pos); line > 0 {
-			found = Frame{Cell: src.cell, Line: line, Source: src.line(line), Col: col}
+			found = src.frame(line, col)
 			break
 		}
 	}
@@ -723,8 +720,7 @@ func (s *Session) untaken(src *source, c Chunk, values []xreflect.Value, types [
 		return nil
 	}
 	e := fromError(err)
-	line, col := src.position(node.Pos())
-	e.Frames = []Frame{{Cell: src.cell, Line: line, Source: src.line(line), Col: col}}
+	e.Frames = []Frame{src.frame(src.position(node.Pos()))}
 	return e
 }
 
@@ -783,7 +779,7 @@ func (s *Session) isPrint(node ast.Node) bool {
 	return strings.HasPrefix(sel.Sel.Name, "Print") || strings.HasPrefix(sel.Sel.Name, "Fprint")
 }
 
-// Eval evaluates one expression outside any cell and shows it with fmt.
+// Eval evaluates one expression outside any cell. Its caller shows it.
 func (s *Session) Eval(text string) (res Result, failed *Error) {
 	src, nodes, failed := s.parse(0, text)
 	if failed != nil {

@@ -988,6 +988,18 @@ func TestLoopsSayHowFarTheyAre(t *testing.T) {
 			t.Errorf("%s: %+v, want %d of %d", c.loop, told, c.done, c.total)
 		}
 	}
+	// Drawing counts as a statement, but for that in a loop.
+	told = nil
+	s.Drawing(func() { s.tell(time.Now().Add(time.Hour)) })
+	if len(told) != 2 || !told[0].Drawing || told[0].Over || told[0].Line != 2 || !told[1].Over {
+		t.Errorf("drawing: %+v", told)
+	}
+	told = nil
+	kit.inside = func() { s.Drawing(func() { s.tell(time.Now().Add(time.Hour)) }) }
+	must("for i := 0; i < 6; i++ { if i == 4 { kit.Poll() } }")
+	if len(told) != 2 || !told[0].Loop || told[0].Drawing || told[0].Done != 4 {
+		t.Errorf("drawing in a loop: %+v", told)
+	}
 	// Values, functions that keep the variable, and places of errors are as without.
 	res := must("var fs []func() int\nsum := 0\nfor i := 0; i < 4; i++ { sum += i; fs = append(fs, func() int { return i }) }\nsum*10 + fs[0]()")
 	if res.Values[0] != 64 {

@@ -85,11 +85,7 @@ func (s *Session) runValues(src *source, c Chunk, list []ast.Expr) (Result, *Err
 		}
 		if len(values) != 1 {
 			line, col := src.position(e.Pos())
-			return Result{}, &Error{
-				Name:    "CompileError",
-				Message: fmt.Sprintf("cell %d:%d:%d: in a list of values each must be one; this gives %d", src.cell, line, col, len(values)),
-				Frames:  []Frame{{Cell: src.cell, Line: line, Source: src.line(line), Col: col}},
-			}
+			return Result{}, src.fault("CompileError", line, col, fmt.Sprintf("in a list of values each must be one; this gives %d", len(values)))
 		}
 		res.Values, res.Types = append(res.Values, basereflect.ValueInterface(values[0])), append(res.Types, types[0])
 	}
@@ -100,30 +96,37 @@ func (s *Session) runValues(src *source, c Chunk, list []ast.Expr) (Result, *Err
 // changed reports whether an expression statement in the middle of a cell gave
 // something else than the variable it began with: fig.Title("x") gives fig again.
 func (s *Session) changed(node ast.Node, value interface{}) bool {
-	var root func(e ast.Node) string
-	root = func(e ast.Node) string {
-		switch e := e.(type) {
-		case *ast.CallExpr:
-			return root(e.Fun)
-		case *ast.SelectorExpr:
-			return root(e.X)
-		case *ast.ParenExpr:
-			return root(e.X)
-		case *ast.Ident:
-			return e.Name
-		}
-		return ""
-	}
 	if _, ok := node.(*ast.Ident); ok {
 		return true // to be seen is all that a name alone can be for
 	}
-	v, ok := s.Lookup(root(node))
+	e, _ := node.(ast.Expr)
+	root, ok := rootOf(e).(*ast.Ident)
+	if !ok {
+		return true
+	}
+	v, ok := s.Lookup(root.Name)
 	if !ok || !v.IsValid() || !v.CanInterface() {
 		return true
 	}
 	x := reflect.ValueOf(v.Interface())
 	y := reflect.ValueOf(value)
 	return x.Kind() != reflect.Pointer || y.Kind() != reflect.Pointer || x.Pointer() != y.Pointer()
+}
+
+// rootOf is what a chain of calls and selections begins with.
+func rootOf(e ast.Expr) ast.Expr {
+	for {
+		switch x := e.(type) {
+		case *ast.CallExpr:
+			e = x.Fun
+		case *ast.SelectorExpr:
+			e = x.X
+		case *ast.ParenExpr:
+			e = x.X
+		default:
+			return e
+		}
+	}
 }
 
 // unshift takes valuesName out of a column of the interpreter's.

@@ -61,6 +61,20 @@ class Notebook:
         self.manager.shutdown_kernel(now=True)
         self.manager.cleanup_resources()
 
+    def memory(self):
+        """MB in use by the kernel and its children."""
+        total, todo = 0, [self.manager.provisioner.process.pid]
+        while todo:
+            pid = todo.pop()
+            try:
+                for line in open(f"/proc/{pid}/status"):
+                    if line.startswith("VmRSS"):
+                        total += int(line.split()[1])
+                todo += [int(c) for c in open(f"/proc/{pid}/task/{pid}/children").read().split()]
+            except OSError:
+                pass
+        return total / 1024
+
     def send(self, code, **kwargs):
         return self.client.execute(code, **kwargs)
 

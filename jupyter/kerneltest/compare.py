@@ -41,21 +41,6 @@ def gophernotes(folder: pathlib.Path) -> str:
     return "gophernotes-0.7.5"
 
 
-def memory(nb) -> float:
-    """MB in use by the kernel and its children."""
-    total, todo = 0, [nb.manager.provisioner.process.pid]
-    while todo:
-        pid = todo.pop()
-        try:
-            for line in open(f"/proc/{pid}/status"):
-                if line.startswith("VmRSS"):
-                    total += int(line.split()[1])
-            todo += [int(c) for c in open(f"/proc/{pid}/task/{pid}/children").read().split()]
-        except OSError:
-            pass
-    return total / 1024
-
-
 def ready(kernel):
     """Median of five starts, without jupyter_client's own share: until the first reply to kernel_info_request."""
     times = []
@@ -90,10 +75,10 @@ def growth(kernel, cells):
     with Notebook(kernel) as nb:
         for i in range(500):
             nb.run(f"x{i % 7} := {i}")
-        before = memory(nb)
+        before = nb.memory()
         for i in range(cells):
             nb.run(f"x{i % 7} := {i}")
-        return f"{memory(nb) - before:.0f} MB"
+        return f"{nb.memory() - before:.0f} MB"
 
 
 def loop(kernel):

@@ -56,7 +56,7 @@ def test_install_doctor_uninstall(tmp_path):
     # The program runs without Go, without a home, and with GOROOT set.
     for env in ({"PATH": "/nowhere"}, {"GOROOT": "/nowhere"}, {"GOROOT": subprocess.check_output(["go", "env", "GOROOT"], text=True).strip()}):
         out = subprocess.check_output([spec / "gophernotes", "--selfcheck"], env=env, text=True)
-        assert "gpunotes/gpukit" in json.loads(out)["packages"]
+        assert json.loads(out)["build"]
 
     status, text = run("uninstall")
     assert status == 0 and not spec.exists()
@@ -113,7 +113,7 @@ def test_with_a_module_of_ones_own(tmp_path):
     kernels = tmp_path / "p" / "share" / "jupyter"
     assert json.loads((kernels / "kernels" / "gpunotes" / "kernel.json").read_text())["metadata"]["gpunotes"]["with"] == [str(mine), "container/heap"]
     script = (
-        "import sys; sys.path.insert(0, sys.argv[1])\nfrom client import Notebook\n"
+        "import os, sys; sys.path.insert(0, sys.argv[1])\nfrom client import Notebook\n"
         "with Notebook('gpunotes') as nb:\n"
         "    nb.ok('import (\"example.com/mine\"; \"example.com/mine/deep\"; \"container/heap\"; \"fmt\")')\n"
         "    assert nb.ok('mine.Twice(4)').plain == '8' and nb.ok('mine.Pair{1, 2, \"good\"}.Sum()').plain == '3'\n"
@@ -121,10 +121,15 @@ def test_with_a_module_of_ones_own(tmp_path):
         "    assert 'Twice doubles x.' in nb.ok('?mine.Twice').reply['content']['payload'][0]['data']['text/plain']\n"
         "    said = nb.fails('import \"example.com/other\"').error['evalue']\n"
         "    assert 'not compiled into this kernel' in said and 'install --with example.com/other' in said, said\n"
+        # With another environment active, the command would install there.
+        "with Notebook('gpunotes', env={**os.environ, 'VIRTUAL_ENV': '/elsewhere'}) as nb:\n"
+        "    said = nb.fails('import \"example.com/other\"').error['evalue']\n"
+        "    assert 'go run ./jupyter install --prefix ' + sys.argv[2] + ' --with example.com/other' in said, said\n"
     )
     env = {**os.environ, "JUPYTER_PATH": str(kernels)}
     env.pop("GPUNOTES_KERNEL_PREFIX", None)
-    subprocess.run([sys.executable, "-c", script, str(pathlib.Path(__file__).parent)], env=env, check=True)
+    env.pop("VIRTUAL_ENV", None)
+    subprocess.run([sys.executable, "-c", script, str(pathlib.Path(__file__).parent), str(tmp_path / "p")], env=env, check=True)
     # What cannot be had is said before anything is built; the old kernel stays.
     before = (kernels / "kernels" / "gpunotes" / "gophernotes").stat().st_mtime
     done = subprocess.run(["go", "run", "./jupyter", "install", "--cuda=no", "--prefix", tmp_path / "p", "--with", str(tmp_path / "nowhere")], cwd=ROOT, text=True, capture_output=True)

@@ -7,7 +7,11 @@ import subprocess
 import sys
 import time
 
+import nbclient
+import nbconvert
+import nbformat
 import pytest
+from pygments.lexers import get_lexer_by_name, get_lexer_for_mimetype
 
 from conftest import KERNEL
 
@@ -408,12 +412,6 @@ def test_shutdown(fresh):
     assert not nb.manager.is_alive()
 
 
-def resident(pid):
-    """MB in use by a process and its children."""
-    total = sum(int(line.split()[1]) for line in open(f"/proc/{pid}/status") if line.startswith("VmRSS")) / 1024
-    return total + sum(resident(int(c)) for c in open(f"/proc/{pid}/task/{pid}/children").read().split())
-
-
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc")
 def test_ten_thousand_cells_leave_little(fresh):
     nb = fresh()
@@ -428,22 +426,19 @@ def test_ten_thousand_cells_leave_little(fresh):
             nb.run(kinds[i % 8].format(i=i, m=i % 7))
 
     run(1000)
-    before = resident(nb.manager.provisioner.process.pid)
+    before = nb.memory()
     run(10000)
-    assert resident(nb.manager.provisioner.process.pid) - before < 50
+    assert nb.memory() - before < 50
 
 
 def test_other_programs_highlight_go(tmp_path):
     """What nbconvert and editors read of a notebook: its language, and how to colour it."""
-    nbclient, nbformat, nbconvert = (pytest.importorskip(m) for m in ("nbclient", "nbformat", "nbconvert"))
-    pygments = pytest.importorskip("pygments")
     book = nbformat.v4.new_notebook()
     book.cells = [nbformat.v4.new_code_cell('func half(x float64) float64 { return x / 2 } // the half\nhalf(3)')]
     nbclient.NotebookClient(book, kernel_name=KERNEL, timeout=60).execute()
     info = book.metadata["language_info"]
     assert info["name"] == "go" and info["file_extension"] == ".go" and info["mimetype"] == "text/x-go"
     assert info["pygments_lexer"] == "go" and info["codemirror_mode"] == "go" and info["version"].startswith("go1.")
-    from pygments.lexers import get_lexer_by_name, get_lexer_for_mimetype
     assert get_lexer_by_name(info["pygments_lexer"]).name == "Go" == get_lexer_for_mimetype("text/x-gosrc").name
     page, _ = nbconvert.HTMLExporter().from_notebook_node(book)
     for token in ('<span class="kd">func</span>', '<span class="k">return</span>', '<span class="kt">float64</span>', '<span class="c1">// the half</span>'):
@@ -453,7 +448,6 @@ def test_other_programs_highlight_go(tmp_path):
 
 
 def test_a_bar_leaves_one_line_in_a_converted_notebook():
-    nbclient, nbformat, nbconvert = (pytest.importorskip(m) for m in ("nbclient", "nbformat", "nbconvert"))
     book = nbformat.v4.new_notebook()
     book.cells = [nbformat.v4.new_code_cell('import "time"\nfor i := 0; i < 30; i++ { time.Sleep(80 * time.Millisecond) }')]
     nbclient.NotebookClient(book, kernel_name=KERNEL, timeout=60).execute()
@@ -464,8 +458,6 @@ def test_a_bar_leaves_one_line_in_a_converted_notebook():
 
 
 def test_nbclient_runs_a_notebook():
-    nbclient = pytest.importorskip("nbclient")
-    nbformat = pytest.importorskip("nbformat")
     book = nbformat.v4.new_notebook()
     book.cells = [nbformat.v4.new_code_cell(c) for c in ["x := 1", 'x + 1', "%expect-error\nnope"]]
     nbclient.NotebookClient(book, kernel_name=KERNEL, timeout=60).execute()

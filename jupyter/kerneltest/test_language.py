@@ -52,11 +52,23 @@ def declared(nb):
         ('fmt.Println(fmt.Sprint(p), fmt.Sprintf("%T", p), fmt.Errorf("of %v", p))', "Pt!a main.Pt of Pt!a\n"),
         ("var sh Shape = Square{2}\nfmt.Println(sh, []Shape{Square{1}, &Disc{1}}[0])", "{2} {1}\n"),
         ("fmt.Println(reflect.TypeOf(p), reflect.TypeOf(Box{}))", "main.Pt main.Box\n"),
+        # Maps in fmt's order: fields one by one, false before true, NaN and nil first.
+        ('fmt.Println(map[Code]Pt{{10}: p, {9}: p, {-1}: p}, map[[2]int]Pt{{1, 10}: p, {1, 9}: p, {0, 11}: p})', "map[code -1:Pt!a code 9:Pt!a code 10:Pt!a] map[[0 11]:Pt!a [1 9]:Pt!a [1 10]:Pt!a]\n"),
+        ('fmt.Println(map[bool]Pt{true: p, false: p}, map[float64]Pt{10: p, 9: p, -1: p}, map[complex128]Pt{2i: p, 1i: p, 10: p})', "map[false:Pt!a true:Pt!a] map[-1:Pt!a 9:Pt!a 10:Pt!a] map[(0+1i):Pt!a (0+2i):Pt!a (10+0i):Pt!a]\n"),
+        ('fmt.Println(map[string]Pt{"b": p, "a": p, "B": p}, map[uint8]Pt{200: p, 3: p}, map[interface{}]Pt{10: p, 9: p, nil: p}, map[Shape]int{Square{10}: 1, Square{9}: 2, nil: 3})',
+         "map[B:Pt!a a:Pt!a b:Pt!a] map[3:Pt!a 200:Pt!a] map[<nil>:Pt!a 9:Pt!a 10:Pt!a] map[<nil>:3 {9}:2 {10}:1]\n"),
         ('fmt.Fprintln(os.Stdout, p)\nfmt.Fprintf(os.Stdout, "%T\\n", p)', "Pt!a\nmain.Pt\n"),
     ],
 )
 def test_fmt_sees_what_cells_declare(nb, code, text):
     assert nb.ok(code).text() == text
+
+
+def test_big_maps_are_printed_soon(nb):
+    nb.ok("big := map[string]Pt{}\nbigInt := map[int]Pt{}\nbigBox := map[Code]int{}\nfor i := 0; i < 30000; i++ { big[fmt.Sprint(i)] = p; bigInt[i] = p; bigBox[Code{i}] = i }")
+    begin = time.time()
+    assert nb.ok("len(fmt.Sprint(big)), len(fmt.Sprint(bigInt)), len(fmt.Sprint(bigBox)) > 300000").plain == "318894 318894 true"
+    assert time.time() - begin < 5
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,14 @@ def test_short_loops_and_bars_of_ones_own(nb):
     assert "half: stopped at 20 of 40" in bar[-1][2]
 
 
+def test_drawing_shows(nb):
+    nb.ok('type slowly struct{}\nfunc (slowly) String() string { time.Sleep(1900 * time.Millisecond); return "drawn" }')
+    got = nb.ok("1\nslowly{}")
+    (bar,) = shown(got)
+    assert got.plain == "drawn" and "line 2, drawing: 1" in bar[0][2] and "<progress" in bar[0][1], bar
+    assert re.fullmatch(r"<small>line 2, drawing: [\d.]+ s</small>", bar[-1][1]), bar
+
+
 def test_gpukit_at_work_shows(nb):
     nb.ok('gpu := gpukit.MustOpen("cpu")\nfunc slow(x float64) float64 { for i := 0; i < 2000000; i++ { x += math.Sin(x) }; return x }')
     msg = nb.send("gpukit.Must(gpu.Vectorize(slow, gpukit.Linspace(0, 1, 2000)))")
@@ -155,7 +163,7 @@ def test_what_c_would_print(nb):
 
 def test_time_and_bench(nb):
     text = nb.ok("%%time\ntime.Sleep(50 * time.Millisecond)\n3").text()
-    wall = re.fullmatch(r"([\d.]+) ms on the clock, .* of processors, .* of memory in \d+ pieces\n", text)
+    wall = re.fullmatch(r"([\d.]+) ms on the clock, .* of processors, [\d.]+ (bytes|[KMG]iB) of memory in \d+ pieces\n", text)
     assert 50 <= float(wall.group(1)) < 500
     assert "on the clock" in nb.fails('%%time\npanic("x")').text()
     got = nb.ok("%%bench\nx := 0\nfor i := 0; i < 100; i++ { x += i }")

@@ -51,6 +51,36 @@ def test_several_pictures(nb):
     # A method that changes a figure and returns it shows it no second time; arrays are no pictures.
     got = nb.ok('f := plots.Heatmap(x, x, gpukit.Zeros(10, 10))\nf.Title("t")\nf.Labels("a", "b")\ngpukit.Linspace(0, 1, 3)\nf')
     assert got.of("display_data") == [] and got.data
+    # A slice of pictures shows each.
+    got = nb.ok("[]*plots.Figure{f, plots.Heatmap(x, x, gpukit.Zeros(10, 10)), f}")
+    assert len(got.of("display_data")) == 2 and "image/png" in got.data
+    got = nb.ok("[]*plots.Figure{f, nil}")
+    assert got.of("display_data") == [] and not any(mime.startswith("image/") for mime in got.data)
+
+
+def test_pictures_in_loops_and_branches(nb):
+    got = nb.ok('for i := 0; i < 2; i++ {\n\tfmt.Println(i)\n\tplots.Heatmap(x, x, gpukit.Zeros(10, 10)).Title(fmt.Sprint(i))\n}')
+    kinds = [m["header"]["msg_type"] for m in got.messages if m["header"]["msg_type"] in ("display_data", "stream", "execute_result")]
+    assert kinds == ["stream", "display_data"] * 2
+    assert ["0" in got.of("display_data")[0]["data"]["text/plain"], "1" in got.of("display_data")[1]["data"]["text/plain"]] == [True, True]
+    got = nb.ok('if true {\n\tf\n} else {\n\tplot.New()\n}\nswitch {\ncase len(x.Float64s()) == 10:\n\tp\n}')
+    assert len(got.of("display_data")) == 2
+    got = nb.ok('%%bench 5\nif true {\n\tf\n}')
+    assert len(got.of("display_data")) == 1 and "median of 5" in got.text()
+    assert nb.ok('figs := make(chan *plots.Figure, 2)\nfigs <- f\nfigs <- f\nif true {\n\tselect {\n\tcase <-figs:\n\t}\n\t<-figs\n}').of("display_data") == []
+    # What changes a figure shows it no second time, and a function shows nothing.
+    got = nb.ok('if true {\n\tf.Title("u")\n\tg := f\n\tg.Title("v")\n\t(func() { plots.Heatmap(x, x, gpukit.Zeros(10, 10)) })()\n\tgpukit.Zeros(3)\n}')
+    assert got.of("display_data") == []
+    got = nb.fails('for i := 0; i < 3; i++ {\n\tplots.Heatmap(x, x, gpukit.Zeros(3))\n}').error
+    assert any("2 | \tplots.Heatmap" in line for line in got["traceback"]), got
+
+
+def test_functions_show_pictures_by_display(nb):
+    nb.ok('import "display"\nf := plots.Heatmap(x, x, gpukit.Zeros(10, 10))\nfunc showIt() { display.Show("", f.Render()) }')
+    assert "image/png" in nb.ok("showIt()").of("display_data")[0]["data"]
+    for code, hint in (("display.Show(f)", 'display.Show("", f.Render())'), ('display.Show("", f)', "f.Render()"), ("Display(f)", "f.Render()")):
+        said = nb.fails(code).error["evalue"]
+        assert hint in said and "display.Data" in said and "Metadata" not in said, said
 
 
 def test_pointers_and_functions(nb):

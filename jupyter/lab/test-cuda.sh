@@ -59,6 +59,13 @@ with_libcuda() {
 	grep '"call_ms"' "$mock/said" >/dev/null || { cat "$mock/said"; return 1; }
 }
 
+# The comparison with numba and CuPy runs without them, and says so.
+comparison() {
+	GPUNOTES_MOCK_FAST=1 GPUNOTES_LIBCUDA=$mock/libcuda.so.1 "$venv/bin/python" gpukit/gpubench/bench.py "$mock/gpubench" \
+		--device cuda:0 --quick --rounds 1 --reps 1 --out "$mock/bench.md" >"$mock/said" || { cat "$mock/said"; return 1; }
+	grep -q 'left out: numba' "$mock/bench.md" && grep -qE '^\| t15 \| 20000 \| [0-9.]+ \|$' "$mock/bench.md" || { cat "$mock/bench.md"; return 1; }
+}
+
 facts() {
 	(cd gpukit/internal/driver/cuda/facts && cp facts.py "$mock/" && cp facts*.ptx "$mock/") || return 1
 	"$venv/bin/python" "$mock/facts.py" --write || return 1
@@ -116,6 +123,7 @@ step 'vet of all' with 13 vet -tags cuda ./gpukit/...
 step 'it starts without libcuda' no_libcuda
 step 'it finds libcuda' with_libcuda
 step 'facts of a card, rehearsed' facts
+step 'the comparison on a card, rehearsed' comparison
 step 'conformance of cuda:0' conformance
 step 'the kernel with CUDA' kernel
 step 'the notebooks on cuda:0' notebooks

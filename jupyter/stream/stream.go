@@ -71,11 +71,11 @@ func (s *Stream) Flush(timeout time.Duration) error {
 // Close ends the stream.
 func (s *Stream) Close() error { return s.w.Close() }
 
-// gather is how long text waits for more, and full how much of it waits at most.
+// Gather is how long text waits for more, and Full how many bytes of it wait at most.
 // Front ends drop a kernel's text that comes in too many messages.
 const (
-	gather = 50 * time.Millisecond
-	full   = 128 << 10
+	Gather = 50 * time.Millisecond
+	Full   = 128 << 10
 )
 
 func (s *Stream) copy() {
@@ -114,9 +114,9 @@ func (s *Stream) copy() {
 			due = time.Time{} // the rest will come with its next byte
 			continue
 		case due.IsZero():
-			due = now.Add(gather)
+			due = now.Add(Gather)
 		}
-		if canWait && len(pending) < full && now.Before(due) {
+		if canWait && len(pending) < Full && now.Before(due) {
 			continue
 		}
 		s.send(pending[:len(pending)-keep])

@@ -123,7 +123,7 @@ func TestSmallWritesAreGathered(t *testing.T) {
 	if err := s.Flush(5 * time.Second); err != nil {
 		t.Fatal(err)
 	}
-	most := 2 + int(time.Since(start)/gather) + want.Len()/(full-32<<10)
+	most := 2 + int(time.Since(start)/Gather) + want.Len()/(Full-32<<10)
 	mu.Lock()
 	if strings.Join(pieces, "") != want.String() || len(pieces) > most {
 		t.Errorf("%d pieces for 20000 lines, want %d at most; or text is changed", len(pieces), most)
@@ -141,7 +141,7 @@ func TestSmallWritesAreGathered(t *testing.T) {
 				break
 			}
 		}
-		time.Sleep(2 * gather)
+		time.Sleep(2 * Gather)
 		mu.Lock()
 		if len(pieces) != 1 || pieces[0] != text {
 			t.Errorf("%q, want the piece %q", pieces, text)

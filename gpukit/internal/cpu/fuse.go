@@ -4,7 +4,7 @@ import "gpunotes/gpukit/internal/ir"
 
 // Two operations on float64 of which the second is the only use of the first
 // run as one loop: the value between them stays in a register. The bits are
-// those of the two, for a product is rounded before it is added (contract 2).
+// those of the two, for a product is rounded before it is added (package gpukit says why).
 
 // pair names a fusion: the first operation, the second, and whether the first
 // one's result is the second's right operand (of a commutative one it is not).

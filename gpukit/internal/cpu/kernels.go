@@ -7,7 +7,7 @@ import (
 
 // The dense loops. Each value of the IR lives in a slice of its own Go type, so
 // wrap-around, truncation and signs are Go's own. No loop holds both a product
-// and a sum: the compiler of some targets would fuse them (contract 2).
+// and a sum: the compiler of some targets would fuse them, and results would differ.
 
 type signed interface {
 	int8 | int16 | int32 | int64
@@ -408,7 +408,7 @@ func convert[D, S number](d []D, x []S) {
 
 // truncate converts a float to an integer type of range [low, high], of which
 // lo and hi are the bounds as floats, hi exclusive: truncated, saturated, NaN
-// to 0 (contract 5).
+// to 0.
 func truncate[D integer, S float](d []D, x []S, lo, hi float64, low, high D) {
 	x = x[:len(d)]
 	for i := range d {

@@ -21,7 +21,7 @@ func machines(tb testing.TB) []Engine {
 	return es[:len(es)-1]
 }
 
-// machine compiles for an engine.
+// machineOf compiles for an engine.
 func machineOf(tb testing.TB, f *ir.Func, e Engine) *Program {
 	tb.Helper()
 	p, err := Compile(f, Options{Engine: e})

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"runtime"
 	"runtime/debug"
@@ -23,7 +22,7 @@ import (
 	"gpunotes/gpukit/internal/ir/irtest"
 )
 
-var stressTime = flag.Duration("stress", time.Second, "how long TestStress takes; GPUKIT_STRESS in the environment also sets it")
+var stressTime = flag.Duration("stress", time.Second, "how long TestStress takes")
 
 // tree is what the garbage collector has to follow.
 type tree struct {
@@ -52,10 +51,6 @@ func stack(depth int) int {
 // that is collected all the time, under a CPU profile, with more processors than there
 // are. What comes out must have the same bits every time.
 func TestStress(t *testing.T) {
-	limit := *stressTime
-	if d, err := time.ParseDuration(os.Getenv("GPUKIT_STRESS")); err == nil {
-		limit = d
-	}
 	type job struct {
 		p    *Program
 		l    Launch
@@ -151,7 +146,7 @@ func TestStress(t *testing.T) {
 			runtime.KeepAlive(keep)
 		}()
 	}
-	time.Sleep(limit)
+	time.Sleep(*stressTime)
 	stop.Store(true)
 	wg.Wait()
 	if ran.Load() < 10 {

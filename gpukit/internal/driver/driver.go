@@ -158,6 +158,8 @@ type Module interface {
 // Function is a kernel.
 type Function interface {
 	Attributes() Attributes
+	// Check is the error of a Launch whose numbers the card does not take, without launching. Of Params only the number counts.
+	Check(l Launch) error
 	// Launch starts it. Numbers that the card does not take are InvalidValue or LaunchOutOfResources, before anything runs.
 	Launch(l Launch) error
 }
@@ -188,6 +190,8 @@ type Launch struct {
 	Progress func(done, total int)
 	// Name, if not nil, says what is at an address of global memory, for messages; "" if it does not know.
 	Name func(address uint64) string
+	// SharedName, if not nil, does the same for shared memory, off bytes behind the start of a variable of the PTX.
+	SharedName func(variable string, off int) string
 	// Steps, if not 0, is how many warp instructions the launch may execute on a simulated device. More is
 	// LaunchTimeout.
 	Steps uint64

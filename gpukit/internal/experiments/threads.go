@@ -44,7 +44,7 @@ var copyRows = []copyRow{
 }
 
 // The listing of t14's kernel in the first thread, counted.
-var listing = struct{ instructions, parameters, read, multiplications, integers int }{147, 58, 34, 1, 33 + 19 + 13}
+var listing = struct{ instructions, parameters, read int }{147, 58, 34}
 
 func mean(x []float64) float64 {
 	s := 0.0

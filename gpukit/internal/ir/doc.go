@@ -18,6 +18,6 @@
 // thread; on a CPU, one lane).
 //
 // The package knows no go/ast, no device, no array and no target. Meaning is
-// fixed by Eval, the reference evaluator; every engine must give its bits
+// fixed by Evaluator, the reference evaluator; every engine must give its bits
 // (with any NaN equal to any NaN).
 package ir

@@ -222,7 +222,7 @@ func (b *Builder) Const(t Type, bits Bits) Value {
 	return v
 }
 
-// Convert appends the conversion of x to t by Go's rules and contract 5.
+// Convert appends the conversion of x to t by Go's rules; a float that is out of range saturates, and NaN gives 0.
 func (b *Builder) Convert(t Type, x Value) Value {
 	if b.F.Types[x] == t {
 		return x

@@ -106,7 +106,7 @@ type spot struct {
 	late   bool // a load after a store to the same memory
 }
 
-// group is what several spots of a memory have in common.
+// liftGroup is what several spots of a memory have in common.
 type liftGroup struct {
 	mem     Mem
 	moves   sum // the part that differs from worker to worker

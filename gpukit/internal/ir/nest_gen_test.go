@@ -209,7 +209,7 @@ func indices(es []*nExpr) string {
 	return b.String()
 }
 
-// printer writes a nest as Go.
+// nPrinter writes a nest as Go.
 type nPrinter struct {
 	strings.Builder
 	line  int
@@ -433,7 +433,7 @@ func eachAccess(ss []*nStmt, f func(a *nArray, subs []*nExpr, write bool)) {
 	})
 }
 
-// author writes nests.
+// nAuthor writes nests.
 type nAuthor struct {
 	*rand.Rand
 	n      *nest

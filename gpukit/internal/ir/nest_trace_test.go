@@ -251,7 +251,7 @@ const (
 // has n elements.
 type nRows struct{ array, dim, org, off, n int }
 
-// run interprets a nest for one worker.
+// nRun interprets a nest for one worker.
 type nRun struct {
 	n       *nest
 	a       *nArgs
@@ -641,7 +641,6 @@ type nTouch struct {
 }
 
 type nCombo struct {
-	active   bool
 	conflict bool
 	stamp    int32
 	cells    []nTouch

@@ -202,12 +202,7 @@ func (op Op) ResultType(t []Type) (Type, error) {
 // MayFault reports whether the instruction can report a fault, so that it must
 // not run for a worker that would not have reached it.
 func (in *Instr) MayFault(f *Func) bool {
-	row := in.Op.Row()
-	if row.Fault == nil {
-		return false
-	}
-	var t [3]Type
-	return row.Fault(f.types(t[:0], in.Args)) != NoFault
+	return in.faultOf(f) != NoFault
 }
 
 // types appends the types of vs to t.

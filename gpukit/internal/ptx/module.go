@@ -285,11 +285,6 @@ func Not(r RegID) Operand { return Operand{Kind: KindReg, Reg: r, Not: true} }
 // Int is an integer immediate.
 func Int(x int64) Operand { return Operand{Kind: KindInt, Bits: uint64(x)} }
 
-// Float32 is an f32 immediate.
-func Float32(x float32) Operand {
-	return Operand{Kind: KindF32, Bits: uint64(math.Float32bits(x))}
-}
-
 // Float64 is an f64 immediate.
 func Float64(x float64) Operand { return Operand{Kind: KindF64, Bits: math.Float64bits(x)} }
 

@@ -110,8 +110,18 @@ type fitted struct {
 	at       int    // position among its kind
 }
 
+// OperandError says which operand does not fit, in numpy's words.
+type OperandError struct {
+	Output bool
+	At     int // among the inputs, or among the outputs
+	text   string
+}
+
+// Error is numpy's message.
+func (e *OperandError) Error() string { return e.text }
+
 func (f *fit) errorf(o *fitted, format string, args ...any) error {
-	return fmt.Errorf("%s: %s operand %d %s", f.name, o.kind, o.at, fmt.Sprintf(format, args...))
+	return &OperandError{o.kind == "Output", o.at, fmt.Sprintf("%s: %s operand %d %s", f.name, o.kind, o.at, fmt.Sprintf(format, args...))}
 }
 
 // check refuses operands that are no arrays; that is the caller's fault, not

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"reflect"
 	"slices"
+	"strings"
 )
 
 // An interpreter compiles what a name means into the function that uses it: a
@@ -127,7 +128,7 @@ func (n *Notebook) changedIn(e *entry, fn string, seen map[*entry]bool) *refusal
 		if !ok || v.Type() == u.typ {
 			continue
 		}
-		is := fmt.Sprintf("a %v", v.Type())
+		is := oneOf(v.Type())
 		if now != nil {
 			is += " (" + now.where.String() + ")"
 		}
@@ -135,9 +136,18 @@ func (n *Notebook) changedIn(e *entry, fn string, seen map[*entry]bool) *refusal
 		if u.typ.Kind() == reflect.Func {
 			help = fmt.Sprintf("%s, with its call of %s changed to the new parameters and results", again, name)
 		}
-		return changed(fmt.Sprintf("a %v", u.typ), is, help)
+		return changed(oneOf(u.typ), is, help)
 	}
 	return nil
+}
+
+// oneOf is the name of a type with its article: an int, a uint.
+func oneOf(t reflect.Type) string {
+	name := t.String()
+	if strings.IndexByte("aeioAEIO", name[0]) >= 0 {
+		return "an " + name
+	}
+	return "a " + name
 }
 
 // meaning says what a name was.
@@ -148,7 +158,7 @@ func (u used) meaning() string {
 	case u.path != "":
 		return "package " + u.path
 	case u.typ != nil:
-		return fmt.Sprintf("a %v", u.typ)
+		return oneOf(u.typ)
 	}
 	return "Go's own " + u.name
 }

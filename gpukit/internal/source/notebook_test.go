@@ -352,7 +352,7 @@ func TestChangedMeaning(t *testing.T) {
 		{"const C = 2.5|func f(x float64) float64 { return C * x }|C := 2.5", "C was the constant of cell 1:1:7|the variable of cell 3:1:1"},
 		{"C := 2.5|func f(x float64) float64 { return C * x }|C = 3.5", ""},
 		{"C := 2.5|func f(x float64) float64 { return C * x }|C := 3.5", ""},
-		{"C := 2.5|func f(x float64) float64 { return C * x }|C := 3", "C was a float64|a int (cell 3:1:1)|compiled for the new type, or give the new C another name"},
+		{"C := 2.5|func f(x float64) float64 { return C * x }|C := 3", "C was a float64|an int (cell 3:1:1)|compiled for the new type, or give the new C another name"},
 		{"func g(x float64) float64 { return x }|func f(x float64) float64 { return g(x) }|func g(x float64) float64 { return -x }", ""},
 		{"func g(x float64) float64 { return x }|func f(x float64) float64 { return g(x) }|func g(x, y float64) float64 { return -x }",
 			"g was a func(float64) float64|func(float64, float64) float64 (cell 3:1:6)|run the cell of f again, with its call of g changed"},

@@ -282,14 +282,7 @@ var encoders = map[string][]string{
 // packageOf returns the package of the compiled function, or of the type of the
 // compiled method, that is called.
 func (c *Comp) packageOf(fun ast.Expr) (path, name string) {
-	for {
-		p, ok := fun.(*ast.ParenExpr)
-		if !ok {
-			break
-		}
-		fun = p.X
-	}
-	sel, ok := fun.(*ast.SelectorExpr)
+	sel, ok := ast.Unparen(fun).(*ast.SelectorExpr)
 	if !ok {
 		return "", ""
 	}
@@ -310,7 +303,7 @@ func (c *Comp) packageOf(fun ast.Expr) (path, name string) {
 			if t.Kind() == r.Ptr {
 				t = t.Elem()
 			}
-			if _, cell := reflectName(t); !cell {
+			if !ofCell(t) {
 				return t.PkgPath(), sel.Sel.Name
 			}
 		}
@@ -318,10 +311,8 @@ func (c *Comp) packageOf(fun ast.Expr) (path, name string) {
 	return "", ""
 }
 
-// reflectName reports whether a type is one of a cell's.
-func reflectName(t xr.Type) (string, bool) {
-	return t.Name(), t.Named() && t.ReflectType().Name() != t.Name()
-}
+// ofCell reports whether a type is one of a cell's.
+func ofCell(t xr.Type) bool { return t.Named() && t.ReflectType().Name() != t.Name() }
 
 // shownTo returns what makes the arguments of a call fit for a compiled function that
 // looks at their methods, nil for other functions. It reports whether it has.
@@ -441,7 +432,7 @@ func (c *Comp) typeOfField(node ast.Expr) (t xr.Type) {
 	if t = c.Expr1(node, nil).Type; t != nil && t.Kind() == r.Ptr {
 		t = t.Elem()
 	}
-	if _, cell := reflectName(t); cell || !t.Named() {
+	if ofCell(t) || !t.Named() {
 		t = nil
 	}
 	return t
@@ -515,11 +506,11 @@ func ofCopy(get func(xr.Value) xr.Value, fields []int, deref bool) func(xr.Value
 }
 
 // pointerTo goes through a pointer to a named type that is no struct and no interface.
-func pointerTo(t xr.Type) (xr.Type, bool) {
+func pointerTo(t xr.Type) xr.Type {
 	if t.Kind() == r.Ptr && !t.Named() && t.Elem().Named() && t.Elem().Kind() != r.Interface && t.Elem().Kind() != r.Ptr {
-		return t.Elem(), true
+		return t.Elem()
 	}
-	return t, false
+	return t
 }
 
 // addressed is &x where x.Method needs it and x lies where only & finds it:

@@ -3,6 +3,7 @@ package xreflect
 import (
 	"fmt"
 	r "reflect"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -510,7 +511,7 @@ func (p *printer) text(s string) {
 		return
 	}
 	format := strings.Map(func(c rune) rune {
-		if c == '+' || c == '#' || c == '0' && false {
+		if c == '+' || c == '#' {
 			return -1
 		}
 		return c
@@ -751,35 +752,77 @@ func elem(g types.Type) types.Type {
 	return nil
 }
 
-// sortedKeys orders the keys of a map as fmt does, where that has an order.
+// sortedKeys orders the keys of a map as fmt does.
 func sortedKeys(m r.Value) []r.Value {
 	keys := m.MapKeys()
-	less := func(a, b r.Value) bool {
-		for a.Kind() == r.Interface && !a.IsNil() {
-			a = a.Elem()
-		}
-		for b.Kind() == r.Interface && !b.IsNil() {
-			b = b.Elem()
-		}
-		if a.Kind() != b.Kind() {
-			return a.Kind() < b.Kind()
-		}
-		switch {
-		case a.CanInt():
-			return a.Int() < b.Int()
-		case a.CanUint():
-			return a.Uint() < b.Uint()
-		case a.CanFloat():
-			return a.Float() < b.Float()
-		}
-		return fmt.Sprint(a) < fmt.Sprint(b)
-	}
-	for i := 1; i < len(keys); i++ {
-		for j := i; j > 0 && less(keys[j], keys[j-1]); j-- {
-			keys[j], keys[j-1] = keys[j-1], keys[j]
-		}
-	}
+	sort.SliceStable(keys, func(i, j int) bool { return order(keys[i], keys[j]) < 0 })
 	return keys
+}
+
+// order is less than 0 where a stands before b, more than 0 where it stands behind.
+func order(a, b r.Value) int {
+	a, b = held(a), held(b)
+	if !a.IsValid() || !b.IsValid() {
+		return before(!a.IsValid() && b.IsValid(), a.IsValid() && !b.IsValid())
+	}
+	if a.Type() != b.Type() {
+		return strings.Compare(a.Type().String(), b.Type().String()) // of interfaces only, where fmt takes any order
+	}
+	switch k := a.Kind(); {
+	case a.CanInt():
+		return before(a.Int() < b.Int(), a.Int() > b.Int())
+	case a.CanUint():
+		return before(a.Uint() < b.Uint(), a.Uint() > b.Uint())
+	case a.CanFloat():
+		return orderFloats(a.Float(), b.Float())
+	case a.CanComplex():
+		if c := orderFloats(real(a.Complex()), real(b.Complex())); c != 0 {
+			return c
+		}
+		return orderFloats(imag(a.Complex()), imag(b.Complex()))
+	case k == r.String:
+		return strings.Compare(a.String(), b.String())
+	case k == r.Bool:
+		return before(!a.Bool() && b.Bool(), a.Bool() && !b.Bool())
+	case k == r.Ptr || k == r.Chan || k == r.UnsafePointer:
+		return before(a.Pointer() < b.Pointer(), a.Pointer() > b.Pointer())
+	case k == r.Struct:
+		for i := 0; i < a.NumField(); i++ {
+			if c := order(a.Field(i), b.Field(i)); c != 0 {
+				return c
+			}
+		}
+	case k == r.Array:
+		for i := 0; i < a.Len(); i++ {
+			if c := order(a.Index(i), b.Index(i)); c != 0 {
+				return c
+			}
+		}
+	}
+	return 0
+}
+
+// held is the value in an interface.
+func held(v r.Value) r.Value {
+	if v.Kind() == r.Interface || v.Kind() == r.Ptr {
+		v, _ = Uncover(v)
+	}
+	return v
+}
+
+func before(less, more bool) int {
+	switch {
+	case less:
+		return -1
+	case more:
+		return 1
+	}
+	return 0
+}
+
+// orderFloats takes NaN for the smallest.
+func orderFloats(a, b float64) int {
+	return before(a < b || a != a && b == b, a > b || a == a && b != b)
 }
 
 // boundsError is what Go says of an index, which reflection does not.

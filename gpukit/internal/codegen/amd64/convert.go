@@ -161,10 +161,7 @@ func (l *lowerer) toInt(to ir.Type, p int, dst, x vreg) {
 		l.t.toInt(l, dst, x, to.IsSigned())
 		return
 	}
-	active := l.active()
-	if !l.narrow {
-		active = l.maskFor(active, ir.F64)
-	}
+	active := l.watched(ir.F64)
 	whole, size, fits, r := l.vector(), l.vector(), l.newMask(), l.vector()
 	from := x
 	if to.IsUnsigned() {

@@ -106,10 +106,7 @@ func (l *lowerer) divide64(op ir.Op, t ir.Type, dst, xs, ys []vreg, checked bool
 	}
 	lanes, end := l.a.newLabel(), l.a.newLabel()
 	qs := l.newVectors(len(dst))
-	active := l.active()
-	if !l.narrow {
-		active = l.maskFor(active, t)
-	}
+	active := l.watched(t)
 	for p := range dst {
 		u, v := l.vector(), l.vector()
 		above := ^uint64(small - 1)

@@ -11,6 +11,7 @@
 //	         control becomes masks where lanes differ    (lower.go, control.go)
 //	         operations (ops.go, scalar.go, convert.go, divide.go, mathops.go),
 //	         memories (memory.go, lanewise.go), calls (calls.go)
+//	shorten  two instructions into one, loads into operands (shorten.go, fold.go)
 //	target   what AVX2 and AVX-512 do differently        (avx2.go, avx512.go)
 //	allocate virtual -> machine registers, spills        (allocate.go)
 //	emit     loads and stores of what was spilled        (emit.go)

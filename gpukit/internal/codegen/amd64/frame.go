@@ -16,8 +16,6 @@ const (
 	stateLeft  = 8  // the lanes of this group that there are, for loops over lanes
 	stateLanes = 16 // a word of lanes, for loops over lanes
 	stateFixed = 192
-	stateX     = 64
-	stateY     = 128
 )
 
 // frame is what surrounds the function: rows, groups in them, parameters and

@@ -104,10 +104,6 @@ func (a *analysis) shape(v ir.Value) laneShape { return a.shapes[v] }
 // varyingIf reports whether active lanes may take different arms of an if.
 func (a *analysis) varyingIf(in *ir.Instr) bool { return a.constructs[in].varying }
 
-// divergentLoop reports whether lanes may leave a loop at different times, or by
-// different exits.
-func (a *analysis) divergentLoop(in *ir.Instr) bool { return a.constructs[in].varying }
-
 // partsLeave reports whether an if or a loop may take some lanes, and not all, out of the
 // region around it.
 func (a *analysis) partsLeave(in *ir.Instr) bool { return a.constructs[in].leaves }

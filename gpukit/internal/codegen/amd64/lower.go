@@ -500,6 +500,24 @@ func (l *lowerer) active() []vreg {
 	return l.top().mask
 }
 
+// watched are the masks of the lanes whose values of type t matter, for each part of the
+// value. One that is the same for all lanes is computed once, for lanes of any part.
+func (l *lowerer) watched(t ir.Type) []vreg {
+	if !l.narrow {
+		return l.maskFor(l.active(), t)
+	}
+	ms := l.top().mask
+	any := ms[0]
+	for _, m := range ms[1:] {
+		if m != any {
+			u := l.newMask()
+			l.t.maskOr(l, u, any, m)
+			any = u
+		}
+	}
+	return []vreg{any}
+}
+
 // allActive reports that all lanes of the group that there are are active.
 func (l *lowerer) allActive() bool { return l.fault.Lanes == 0 && l.top().mask[0] == l.fr.tail[0] }
 

@@ -66,7 +66,7 @@ func (l *lowerer) memoryWord(known []vreg, number, word int) vreg {
 	return known[number]
 }
 
-// base is the address of a Global memory or of the table of a Constant one.
+// memoryBase is the address of a Global memory or of the table of a Constant one.
 func (l *lowerer) memoryBase(m ir.Mem) vreg {
 	if l.f.Mems[m].Space == ir.Constant {
 		v := l.newGPR()

@@ -45,7 +45,8 @@ type opCase struct {
 }
 
 // checkOps compares cases with the same operands with the evaluator, where operands
-// differ from lane to lane, are the same for all, or constants.
+// differ from lane to lane, are the same for all, or constants; for all workers, and in
+// a branch that few of them take.
 func checkOps(t *testing.T, cases []opCase) {
 	t.Helper()
 	const n = 101
@@ -128,16 +129,55 @@ func checkOps(t *testing.T, cases []opCase) {
 					t.Fatal(err)
 				}
 			}
+			g := ir.NewFunc("branch", results...)
+			params = nil
+			for i := range in {
+				params = append(params, g.AddParam(fmt.Sprint("x", i), in[i]))
+			}
+			few := g.AddParam("few", ir.Bool)
+			b = ir.NewBuilder(g)
+			for i := range in {
+				if constant[i] {
+					params[i] = b.Const(in[i], same[i])
+				}
+			}
+			b.Yield(b.If(few, results, func() {
+				var out []ir.Value
+				for _, c := range taken {
+					out = append(out, c.build(b, params))
+				}
+				b.Yield(out...)
+			}, func() {
+				var out []ir.Value
+				for _, t := range results {
+					out = append(out, b.Const(t, 0))
+				}
+				b.Yield(out...)
+			})...)
+			if err := ir.Verify(g); err != nil {
+				t.Fatalf("%v\n%v", err, g)
+			}
+			branchRows, branchWant := make([][]ir.Bits, n), make([][]ir.Bits, n)
+			for k := range rows {
+				taken := ir.Bits(0)
+				branchWant[k] = make([]ir.Bits, len(results))
+				if r.IntN(8) == 0 {
+					taken, branchWant[k] = 1, want[k]
+				}
+				branchRows[k] = append(slices.Clone(rows[k]), taken)
+			}
+			branchAccess := append(slices.Clone(access), amd64.Unit)
 			for _, target := range targets(t) {
-				runOps(t, f, target, taken, access, rows, want)
+				runOps(t, f, target, 1+len(in)%2, taken, access, rows, want)
+				runOps(t, g, target, 2, taken, branchAccess, branchRows, branchWant)
 			}
 		}
 	}
 }
 
-func runOps(t *testing.T, f *ir.Func, target amd64.Target, cases []opCase, access []amd64.Access, rows, want [][]ir.Bits) {
+func runOps(t *testing.T, f *ir.Func, target amd64.Target, parts int, cases []opCase, access []amd64.Access, rows, want [][]ir.Bits) {
 	t.Helper()
-	v := variant{target: target, parts: 1 + len(rows[0])%2, in: access}
+	v := variant{target: target, parts: parts, in: access}
 	run := cpu.Rows{Count: len(rows)}
 	for i, p := range f.Params {
 		s := cpu.Stream{Value: rows[0][i], Step: 1}

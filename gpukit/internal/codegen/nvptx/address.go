@@ -357,7 +357,7 @@ func (a *addresser) value(p poly, d int, r *ir.Region) ir.Value {
 		return a.in(r, func() ir.Value { return a.compute(p) })
 	}
 	f := a.frames[d-1]
-	var fixed, steady, rest poly
+	var steady, rest poly
 	for _, t := range p {
 		n, iv := 0, 0
 		for _, v := range t.values {
@@ -370,7 +370,6 @@ func (a *addresser) value(p poly, d int, r *ir.Region) ir.Value {
 		}
 		switch {
 		case n == 0:
-			fixed = append(fixed, t)
 		case n == 1 && iv == 1:
 			steady = append(steady, t)
 		default:

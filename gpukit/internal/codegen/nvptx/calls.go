@@ -26,15 +26,10 @@ type outlined struct {
 
 // slot is the type of what passes a t to a function.
 func slot(t ir.Type) ptx.Type {
-	switch {
-	case t == ir.F32:
-		return ptx.F32
-	case t == ir.F64:
-		return ptx.F64
-	case t.Bits() == 64:
-		return ptx.B64
+	if t == ir.Bool {
+		return ptx.B32
 	}
-	return ptx.B32
+	return class(t)
 }
 
 // outline emits the function that g becomes, once for each kernel, before those

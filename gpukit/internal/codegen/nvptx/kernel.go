@@ -69,8 +69,15 @@ type Entry struct {
 	Params []Param
 	Checks []Check // by check number
 	Prints []Print // by site number
+	Shared []SharedVar
 	// LineWords is how many words a printed line takes.
 	LineWords int
+}
+
+// SharedVar is a variable in shared memory.
+type SharedVar struct {
+	Name   string // in the PTX
+	Memory ir.Memory
 }
 
 // ParamKind is what a kernel's parameter is.
@@ -525,6 +532,7 @@ func (e *emitter) memory(i int) ptx.Operand {
 		} else {
 			e.fn.Vars = append(e.fn.Vars, v)
 		}
+		e.entry.Shared = append(e.entry.Shared, SharedVar{v.Name, m})
 	case ir.Local:
 		v.Space = ptx.Local
 		if v.Len > 0 {

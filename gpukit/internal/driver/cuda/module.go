@@ -264,11 +264,11 @@ func (m *module) Function(name string) (driver.Function, error) {
 // Attributes says what the kernel needs.
 func (f *function) Attributes() driver.Attributes { return f.attributes }
 
-// check compares a launch with the limits of device and kernel, so that the error says more than the driver's number.
-func (f *function) check(call string, l driver.Launch) error {
+// Check compares a launch with the limits of device and kernel, so that the error says more than the driver's number.
+func (f *function) Check(l driver.Launch) error {
 	info, a := f.m.d.info, f.attributes
 	bad := func(code driver.Code, format string, args ...any) error {
-		return &driver.Error{Call: call, Code: code, Detail: fmt.Sprintf("kernel %s: ", a.Name) + fmt.Sprintf(format, args...)}
+		return &driver.Error{Call: "cuLaunchKernel", Code: code, Detail: fmt.Sprintf("kernel %s: ", a.Name) + fmt.Sprintf(format, args...)}
 	}
 	for _, part := range []struct {
 		name, unit string
@@ -349,7 +349,7 @@ func (f *function) Launch(l driver.Launch) error {
 	if _, err := d.lane(call, l.Stream); err != nil {
 		return err
 	}
-	if err := f.check(call, l); err != nil {
+	if err := f.Check(l); err != nil {
 		return err
 	}
 	params := make([]unsafe.Pointer, len(l.Params))

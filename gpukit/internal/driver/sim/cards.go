@@ -88,17 +88,18 @@ type Card struct {
 	SpecialFunctionLanes int `card:"special_function_lanes"`
 
 	// Latency.
-	ALULatency         int `card:"alu_latency"`
-	FP64Latency        int `card:"fp64_latency"`
-	Multiply64Slots    int `card:"multiply64_slots"` // instructions that a 64-bit integer product takes
-	Multiply64Latency  int `card:"multiply64_latency"`
-	TakenBranchLatency int `card:"taken_branch_latency"`
-	LineDelay          int `card:"line_delay"` // a warp is held as long for each further line of an access
-	SharedLatency      int `card:"shared_latency"`
-	L1Latency          int `card:"l1_latency"`
-	L2Latency          int `card:"l2_latency"`
-	MemoryLatency      int `card:"memory_latency"`
-	BlockCycles        int `card:"block_cycles"` // to start and retire a block
+	ALULatency          int `card:"alu_latency"`
+	FP64Latency         int `card:"fp64_latency"`
+	Multiply64Slots     int `card:"multiply64_slots"`      // instructions that a 64-bit integer product takes
+	Multiply64HalfSlots int `card:"multiply64_half_slots"` // of these, those for a high half that a factor may have
+	Multiply64Latency   int `card:"multiply64_latency"`
+	TakenBranchLatency  int `card:"taken_branch_latency"`
+	LineDelay           int `card:"line_delay"` // a warp is held as long for each further line of an access
+	SharedLatency       int `card:"shared_latency"`
+	L1Latency           int `card:"l1_latency"`
+	L2Latency           int `card:"l2_latency"`
+	MemoryLatency       int `card:"memory_latency"`
+	BlockCycles         int `card:"block_cycles"` // to start and retire a block
 
 	// What the timing model does not derive.
 	SerialFactorAtRegisterCap float64 `card:"serial_factor_at_register_cap"`

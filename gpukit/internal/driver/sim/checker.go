@@ -83,7 +83,7 @@ func (v *Violation) Error() string {
 // in Go. A volatile load counts as atomic: access.atomic is set and access.store is not.
 //
 // Order is kept as time: each block has a clock that a barrier moves on, and what happened before the last barrier is
-// ordered before now. Per granule of memory (shadow.go) the last write is kept and, of reads and of atomics since, two
+// ordered before now. Per granule of memory (checker_shadow.go) the last write is kept and, of reads and of atomics since, two
 // each that between them race with whatever any of them would race with: two of different blocks if there are, else of
 // different warps, else of different lanes. So every race is found at its second access, and none is reported that is
 // none. Only the number of blocks is limited, to 2^32 - 2.
@@ -91,6 +91,7 @@ type memoryChecker struct {
 	grid, block driver.Dim
 	where       func(pc int) string
 	name        func(address uint64) string // of global memory; may be nil
+	sharedName  func(address uint64) string // of shared memory; may be nil
 	sharedBytes int
 
 	blocks map[int]*blockClock
@@ -357,6 +358,11 @@ func (c *memoryChecker) violation(f Fault, a *access, lane int) *Violation {
 	name := ""
 	if c.name != nil && a.space == spaceGlobal {
 		name = c.name(a.addr[lane&31])
+	}
+	if c.sharedName != nil && a.space == spaceShared && f != OutsideShared {
+		if name = c.sharedName(a.addr[lane&31]); name != "" {
+			name += fmt.Sprintf(" (shared memory at %#x)", a.addr[lane&31])
+		}
 	}
 	return &Violation{Fault: f, Space: a.space.String(), Addr: a.addr[lane&31], Name: name, Size: a.size, First: c.party(uint64(a.block), uint32(a.warp<<5|lane), a.pc, does)}
 }

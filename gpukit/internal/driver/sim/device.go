@@ -488,6 +488,31 @@ type kernel struct {
 // Attributes says what the kernel needs.
 func (k *kernel) Attributes() driver.Attributes { return k.attributes }
 
+// Check compares a launch with the limits of card and kernel.
+func (k *kernel) Check(l driver.Launch) error {
+	if err := k.m.d.card.CheckLaunch(k.attributes, l); err != nil {
+		return err
+	}
+	bad := func(format string, args ...any) error {
+		return &driver.Error{Call: "cuLaunchKernel", Code: driver.InvalidValue, Detail: fmt.Sprintf("kernel %s: ", k.p.f.Name) + fmt.Sprintf(format, args...)}
+	}
+	if k.required != (driver.Dim{}) && k.required != l.Block {
+		return bad("block %v, but it asks for %v (.reqntid)", l.Block, k.required)
+	}
+	if n := l.Block.Count(); k.bound > 0 && n > k.bound {
+		return bad("block %v has %d threads, but it allows %d (.maxntid)", l.Block, n, k.bound)
+	}
+	if len(l.Params) != len(k.p.params) {
+		return bad("%d parameters, but it has %d", len(l.Params), len(k.p.params))
+	}
+	for i, p := range k.p.params {
+		if p.size > 8 {
+			return bad("parameter %d has %d bytes; a parameter is one value of up to 8", i, p.size)
+		}
+	}
+	return nil
+}
+
 // Launch executes the kernel.
 func (k *kernel) Launch(l driver.Launch) (err error) {
 	const call = "cuLaunchKernel"
@@ -499,26 +524,11 @@ func (k *kernel) Launch(l driver.Launch) (err error) {
 	if k.m.unloaded {
 		return &driver.Error{Call: call, Code: driver.InvalidHandle, Detail: "the module is unloaded"}
 	}
-	if err := d.card.CheckLaunch(k.attributes, l); err != nil {
+	if err := k.Check(l); err != nil {
 		return err
-	}
-	bad := func(format string, args ...any) error {
-		return &driver.Error{Call: call, Code: driver.InvalidValue, Detail: fmt.Sprintf("kernel %s: ", k.p.f.Name) + fmt.Sprintf(format, args...)}
-	}
-	if k.required != (driver.Dim{}) && k.required != l.Block {
-		return bad("block %v, but it asks for %v (.reqntid)", l.Block, k.required)
-	}
-	if n := l.Block.Count(); k.bound > 0 && n > k.bound {
-		return bad("block %v has %d threads, but it allows %d (.maxntid)", l.Block, n, k.bound)
-	}
-	if len(l.Params) != len(k.p.params) {
-		return bad("%d parameters, but it has %d", len(l.Params), len(k.p.params))
 	}
 	x := &execution{p: k.p, mem: d.mem, grid: l.Grid, block: l.Block, dynamic: l.Shared, sms: d.card.Multiprocessors, number: d.launches, strict: d.options.Strict, cancel: l.Cancel, tell: l.Progress, budget: l.Steps}
 	for i, p := range k.p.params {
-		if p.size > 8 {
-			return bad("parameter %d has %d bytes; a parameter is one value of up to 8", i, p.size)
-		}
 		for len(x.params) < p.off+p.size {
 			x.params = append(x.params, 0)
 		}
@@ -537,6 +547,14 @@ func (k *kernel) Launch(l driver.Launch) (err error) {
 	if !d.options.Unchecked {
 		c := newChecker(l.Grid, l.Block, k.p.sharedBytes(l.Shared), k.p.where)
 		c.name = l.Name
+		if l.SharedName != nil {
+			c.sharedName = func(addr uint64) string {
+				if v, off, ok := k.p.sharedAt(addr); ok {
+					return l.SharedName(v, off)
+				}
+				return ""
+			}
+		}
 		x.checker = c
 	}
 	d.launches++

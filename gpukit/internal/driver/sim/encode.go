@@ -105,18 +105,10 @@ func (e *encoder) value(o *ptx.Operand, t ptx.Type) int32 {
 	return e.constant(low(n, o.Bits))
 }
 
-// pred is a predicate operand; -1 for a sink.
-func (e *encoder) pred(o *ptx.Operand) int32 {
-	if o.Kind == ptx.KindReg {
-		return e.slot[o.Reg]
-	}
-	return -1
-}
-
 func (e *encoder) bits(r ptx.RegID) int { return e.x.regs[r].Bits() }
 
-// dest is the register that is written; -1 for a sink.
-func (e *encoder) dest(o *ptx.Operand) int32 {
+// register is a predicate, or the register that is written; -1 for a sink.
+func (e *encoder) register(o *ptx.Operand) int32 {
 	if o.Kind == ptx.KindReg {
 		return e.slot[o.Reg]
 	}
@@ -146,7 +138,7 @@ func (e *encoder) encode() error {
 		in.op = opNothing
 		return nil
 	case "activemask":
-		in.op, in.d = opActive, e.dest(&args[0])
+		in.op, in.d = opActive, e.register(&args[0])
 		return nil
 	case "bar", "barrier", "shfl", "vote", "match", "redux":
 		return e.meeting()
@@ -155,7 +147,7 @@ func (e *encoder) encode() error {
 	case "setp":
 		return e.comparison()
 	case "testp", "isspacep":
-		in.op, in.pd = opTest, e.pred(&args[0])
+		in.op, in.pd = opTest, e.register(&args[0])
 		in.a = e.value(&args[1], ptx.U64)
 		if d.Op == "testp" {
 			in.cmp = lanewiseTest(semantics(d))
@@ -168,16 +160,16 @@ func (e *encoder) encode() error {
 		in.cmp = lanewiseTest(func(a, _, _ uint64) uint64 { return truth(a >= lo && a < hi) })
 		return nil
 	case "selp":
-		in.op, in.d = opSelect, e.dest(&args[0])
+		in.op, in.d = opSelect, e.register(&args[0])
 		in.a, in.b = e.value(&args[1], d.Type), e.value(&args[2], d.Type)
-		in.pa, in.notA = e.pred(&args[3]), args[3].Not
+		in.pa, in.notA = e.register(&args[3]), args[3].Not
 		return nil
 	case "mov":
 		return e.move()
 	case "cvta":
 		return e.convertAddress()
 	case "bfi", "lop3":
-		in.op, in.d = opFour, e.dest(&args[0])
+		in.op, in.d = opFour, e.register(&args[0])
 		in.a, in.b, in.c = e.value(&args[1], d.Type), e.value(&args[2], d.Type), e.value(&args[3], ptx.U32)
 		in.e = e.value(&args[4], ptx.U32)
 		if d.Op == "bfi" {
@@ -207,16 +199,16 @@ func (e *encoder) encode() error {
 		return nil
 	}
 	if d.Type == ptx.Pred { // and, or, xor, not
-		in.op, in.pd = opLogic, e.pred(&args[0])
-		in.pa, in.notA = e.pred(&args[1]), args[1].Not
+		in.op, in.pd = opLogic, e.register(&args[0])
+		in.pa, in.notA = e.register(&args[1]), args[1].Not
 		in.logic = map[string]uint8{"and": logicAnd, "or": logicOr, "xor": logicXor, "not": logicNot}[d.Op]
 		if len(args) > 2 {
-			in.pb, in.notB = e.pred(&args[2]), args[2].Not
+			in.pb, in.notB = e.register(&args[2]), args[2].Not
 		}
 		return nil
 	}
 	// All others make one value.
-	in.d = e.dest(&args[0])
+	in.d = e.register(&args[0])
 	srcs := []*int32{&in.a, &in.b, &in.c}
 	exact := args[0].Kind == ptx.KindReg
 	for i := range args[1:] {
@@ -300,13 +292,13 @@ func (e *encoder) comparison() error {
 	d, args, in := e.f.d, e.f.in.Args, e.in
 	in.op = opTest
 	if o := &args[0]; o.Kind == ptx.KindPair {
-		in.pd, in.pq = e.pred(&o.Elems[0]), e.pred(&o.Elems[1])
+		in.pd, in.pq = e.register(&o.Elems[0]), e.register(&o.Elems[1])
 	} else {
-		in.pd = e.pred(o)
+		in.pd = e.register(o)
 	}
 	in.a, in.b = e.value(&args[1], d.Type), e.value(&args[2], d.Type)
 	if len(args) > 3 {
-		in.pa, in.notA = e.pred(&args[3]), args[3].Not
+		in.pa, in.notA = e.register(&args[3]), args[3].Not
 		in.logic = map[string]uint8{"and": logicAnd, "or": logicOr, "xor": logicXor}[d.Mods[1]]
 	}
 	cmp, swap := d.Mods[0], false
@@ -355,20 +347,20 @@ func (e *encoder) move() error {
 	dst, src := &args[0], &args[1]
 	switch {
 	case d.Type == ptx.Pred:
-		in.op, in.logic, in.pd = opLogic, logicMove, e.pred(dst)
+		in.op, in.logic, in.pd = opLogic, logicMove, e.register(dst)
 		if src.Kind == ptx.KindInt {
 			in.notA = src.Bits != 0 // of no predicate, which is false
 		} else {
-			in.pa = e.pred(src)
+			in.pa = e.register(src)
 		}
 	case dst.Kind == ptx.KindVec:
 		in.op, in.a = opUnpack, e.value(src, d.Type)
 		for i := range dst.Elems {
-			in.list = append(in.list, e.dest(&dst.Elems[i]))
+			in.list = append(in.list, e.register(&dst.Elems[i]))
 		}
 		in.off = uint64(d.Type.Bits() / len(dst.Elems))
 	case src.Kind == ptx.KindVec:
-		in.op, in.d = opPack, e.dest(dst)
+		in.op, in.d = opPack, e.register(dst)
 		n := d.Type.Bits() / len(src.Elems)
 		for i := range src.Elems {
 			o := &src.Elems[i]
@@ -376,14 +368,14 @@ func (e *encoder) move() error {
 		}
 		in.off = uint64(n)
 	case src.Kind == ptx.KindSpecial:
-		in.op, in.d = opSpecial, e.dest(dst)
+		in.op, in.d = opSpecial, e.register(dst)
 		k, ok := specials[src.Sym]
 		if !ok {
 			return fmt.Errorf("the simulator does not know %s", src.Sym)
 		}
 		in.off = uint64(k)
 	default:
-		in.op, in.d, in.a, in.vec = opVector, e.dest(dst), e.value(src, d.Type), vecMov
+		in.op, in.d, in.a, in.vec = opVector, e.register(dst), e.value(src, d.Type), vecMov
 	}
 	if in.op != opLogic && in.op != opUnpack && in.d < 0 {
 		in.op = opNothing
@@ -393,7 +385,7 @@ func (e *encoder) move() error {
 
 func (e *encoder) convertAddress() error {
 	d, args, in := e.f.d, e.f.in.Args, e.in
-	in.op, in.d = opVector, e.dest(&args[0])
+	in.op, in.d = opVector, e.register(&args[0])
 	in.a = e.value(&args[1], d.Type)
 	var base uint64
 	switch d.Space {
@@ -463,7 +455,7 @@ func (e *encoder) memory() error {
 		r.regs = []int32{-1}
 		rest := args[1:]
 		if !r.red {
-			r.regs[0] = e.dest(&args[0])
+			r.regs[0] = e.register(&args[0])
 			rest = args[2:]
 		}
 		in.b = e.value(&rest[0], d.Type)
@@ -482,7 +474,7 @@ func (e *encoder) memory() error {
 			r.regs = append(r.regs, e.value(v, d.Type))
 			continue
 		}
-		r.regs = append(r.regs, e.dest(v))
+		r.regs = append(r.regs, e.register(v))
 		if v.Kind == ptx.KindReg {
 			r.bits = e.bits(v.Reg)
 		}
@@ -498,10 +490,10 @@ func (e *encoder) meeting() error {
 	last := func() { m.members = e.value(&args[len(args)-1], ptx.U32) }
 	result := func(o *ptx.Operand) {
 		if o.Kind == ptx.KindPair {
-			m.pdst = e.pred(&o.Elems[1])
+			m.pdst = e.register(&o.Elems[1])
 			o = &o.Elems[0]
 		}
-		m.dst = e.dest(o)
+		m.dst = e.register(o)
 	}
 	switch d.Op {
 	case "bar", "barrier":
@@ -516,11 +508,11 @@ func (e *encoder) meeting() error {
 		if m.kind == "red" {
 			m.kind = d.Mods[1]
 			if d.Type == ptx.Pred {
-				m.pdst = e.pred(&args[0])
+				m.pdst = e.register(&args[0])
 			} else {
-				m.dst = e.dest(&args[0])
+				m.dst = e.register(&args[0])
 			}
-			m.src, m.notSrc = e.pred(&args[2]), args[2].Not
+			m.src, m.notSrc = e.register(&args[2]), args[2].Not
 			k = 1
 		} else if len(args) > 1 {
 			m.threads = e.value(&args[1], ptx.U32)
@@ -546,11 +538,11 @@ func (e *encoder) meeting() error {
 			m.all = false
 		}
 		if d.Type == ptx.Pred {
-			m.pdst = e.pred(&args[0])
+			m.pdst = e.register(&args[0])
 		} else {
-			m.dst = e.dest(&args[0])
+			m.dst = e.register(&args[0])
 		}
-		m.src, m.notSrc = e.pred(&args[1]), args[1].Not
+		m.src, m.notSrc = e.register(&args[1]), args[1].Not
 	case "match":
 		m.kind = d.Mods[0]
 		last()
@@ -559,7 +551,7 @@ func (e *encoder) meeting() error {
 	case "redux":
 		m.kind = d.Mods[1]
 		last()
-		m.dst = e.dest(&args[0])
+		m.dst = e.register(&args[0])
 		m.src = e.value(&args[1], d.Type)
 	}
 	return nil

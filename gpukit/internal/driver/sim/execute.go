@@ -35,6 +35,7 @@ type execution struct {
 	hits                []Count // by site
 	taken, diverged     uint64
 	slots               uint64  // of issue
+	products            uint64  // of the integer multiplier
 	cycles              float64 // of the slowest warp of each block, summed
 	steps               uint64
 	left                int // until the next look at budget and cancel

@@ -70,6 +70,14 @@ func (m *MemoryCounts) Lines() (n uint64) {
 	return n
 }
 
+// SharedWaves is all passes over the banks of shared memory.
+func (m *MemoryCounts) SharedWaves() (n uint64) {
+	for k := range m.Shared {
+		n += m.Shared[k].Waves
+	}
+	return n
+}
+
 // Site is what the accesses of one instruction did.
 type Site struct {
 	Accesses, Lanes uint64

@@ -93,7 +93,7 @@ func register(t ptx.Type, wide bool, n int) (name, move string) {
 // samples is how many threads try an instruction.
 const samples = 128
 
-// execute runs one instruction on samples: inputs by operand, results as stored.
+// executeOne runs one instruction on samples: inputs by operand, results as stored.
 func executeOne(t testing.TB, d *Device, opcode string, wide bool, in [][]uint64) (results [2][]uint64, text string) {
 	dec, err := ptx.Decode(opcode)
 	if err != nil {

@@ -35,7 +35,6 @@ const (
 	opNothing
 	opMeet   // warp instructions and barriers for which all named threads must be there
 	opActive // activemask
-	numOpcodes
 )
 
 type instr struct {
@@ -139,6 +138,23 @@ type program struct {
 	frame    int // local, and parameters of calls
 	params   []paramPlace
 	readOnly bool // has loads of memory that nobody writes (ld.global.nc)
+	vars     []sharedVar
+}
+
+// sharedVar is a variable in shared memory. The dynamic one, without a size, lies behind all others.
+type sharedVar struct {
+	name string
+	*symbol
+}
+
+// sharedAt is the variable at an address of shared memory, and how many bytes behind its start that is.
+func (p *program) sharedAt(addr uint64) (name string, off int, ok bool) {
+	for _, v := range p.vars {
+		if addr >= v.addr && (v.dynamic || addr < v.addr+uint64(v.size)) {
+			return v.name, int(addr - v.addr), true
+		}
+	}
+	return "", 0, false
 }
 
 // paramPlace says where a parameter lies.
@@ -186,6 +202,7 @@ type flattener struct {
 	hidden  int // bytes of parameters of calls, placed behind local
 	hiddens []*symbol
 	dyn     []*symbol
+	vars    []sharedVar
 	depth   []string
 }
 
@@ -200,6 +217,7 @@ func compile(m *ptx.Module, f *ptx.Func, globals map[string]*symbol) (*program, 
 			if v.Linkage == ptx.Extern && v.Size() == 0 {
 				s := &symbol{space: ptx.Shared, dynamic: true}
 				x.dyn = append(x.dyn, s)
+				x.vars = append(x.vars, sharedVar{v.Name, s})
 				x.globals[v.Name] = s
 			} else if mentions(m, f, v.Name) {
 				x.globals[v.Name] = x.static(v)
@@ -230,7 +248,7 @@ func compile(m *ptx.Module, f *ptx.Func, globals map[string]*symbol) (*program, 
 			x.code[i].target = x.labels[x.code[i].label]
 		}
 	}
-	p.shared, p.local = x.shared, x.local
+	p.shared, p.local, p.vars = x.shared, x.local, x.vars
 	for _, s := range x.dyn {
 		s.addr = uint64(roundUp(x.shared, 16))
 	}
@@ -274,6 +292,7 @@ func (x *flattener) static(v *ptx.Var) *symbol {
 	s := &symbol{space: ptx.Shared, addr: uint64(x.shared), size: v.Size()}
 	x.shared += v.Size()
 	x.statics[v] = s
+	x.vars = append(x.vars, sharedVar{v.Name, s})
 	return s
 }
 

@@ -24,9 +24,8 @@ type pressure struct {
 // regSet is a set of registers.
 type regSet []uint64
 
-func (s regSet) add(r ptx.RegID)      { s[r>>6] |= 1 << (r & 63) }
-func (s regSet) remove(r ptx.RegID)   { s[r>>6] &^= 1 << (r & 63) }
-func (s regSet) has(r ptx.RegID) bool { return s[r>>6]>>(r&63)&1 != 0 }
+func (s regSet) add(r ptx.RegID)    { s[r>>6] |= 1 << (r & 63) }
+func (s regSet) remove(r ptx.RegID) { s[r>>6] &^= 1 << (r & 63) }
 
 // of is the pressure in f, by backward data flow over its basic blocks.
 func (p *pressure) of(f *ptx.Func) int {

@@ -30,10 +30,8 @@ func roundingOf(mod string) rounding {
 	return nearest
 }
 
-const (
-	nan32 = 0x7FFFFFFF         // every NaN that f32 arithmetic makes
-	nan64 = 0x7FF8000000000000 // of f64
-)
+// Every NaN that f32 arithmetic makes.
+const nan32 = 0x7FFFFFFF
 
 // directed moves r, the nearest of an exact result, to its neighbour where the mode asks for it. cmp is the sign of
 // exact - r.

@@ -134,9 +134,11 @@ type Stats struct {
 	Resident                   int           // blocks on a multiprocessor at a time, at most
 	TakenBranches, Divergences uint64        // of warps
 	Memory                     *MemoryCounts // nil if it was not counted
-	// Slots are issue slots, of instructions that a card has to make of several too. WarpCycles is how long the slowest
-	// warp of a block would take alone, the mean of all blocks. Both are predictions, and 0 if memory was not counted.
+	// Slots are issue slots, of instructions that a card has to make of several too, and Products those of the integer
+	// multiplier. WarpCycles is how long the slowest warp of a block would take alone, the mean of all blocks. All are
+	// predictions, and 0 if memory was not counted.
 	Slots      uint64
+	Products   uint64
 	WarpCycles float64
 }
 
@@ -148,7 +150,7 @@ type Line struct {
 
 // stats sums the counts up.
 func (x *execution) stats() *Stats {
-	s := &Stats{Kernel: x.p.f.Name, Opcodes: map[string]Count{}, Lines: map[Line]Count{}, Blocks: x.grid.Count(), Resident: x.hold, TakenBranches: x.taken, Divergences: x.diverged, Slots: x.slots}
+	s := &Stats{Kernel: x.p.f.Name, Opcodes: map[string]Count{}, Lines: map[Line]Count{}, Blocks: x.grid.Count(), Resident: x.hold, TakenBranches: x.taken, Divergences: x.diverged, Slots: x.slots, Products: x.products}
 	if s.Blocks > 0 {
 		s.WarpCycles = x.cycles / float64(s.Blocks)
 	}

@@ -104,15 +104,22 @@ type dependence struct {
 	srcs, dsts   []int32 // registers
 	psrcs, pdsts []int32 // predicates
 	cost         cost
+	products     int64 // that the integer multiplier makes for it
 }
 
 // dependences prepares the timing of a program on a card.
 func (p *program) dependences(c *Card) []dependence {
 	costs := c.costs()
 	out := make([]dependence, len(p.code))
+	small := map[*ptx.Func]map[ptx.RegID]bool{}
 	for i := range p.code {
 		in, d := &p.code[i], &out[i]
-		d.cost = costs[p.sites[in.site].class]
+		switch d.cost = costs[p.sites[in.site].class]; p.sites[in.site].class {
+		case Multiply32:
+			d.products = 1
+		case Multiply64:
+			d.products = d.cost.slots
+		}
 		src := func(list *[]int32, rs ...int32) {
 			for _, r := range rs {
 				if r >= 0 && !slices.Contains(*list, r) {
@@ -156,12 +163,43 @@ func (p *program) dependences(c *Card) []dependence {
 			switch op := s.fn.Instrs[s.index].Opcode; {
 			case in.op == opSelect && strings.HasSuffix(op, "64"):
 				d.cost.slots = select64Slots
+			case d.products > 1 && strings.Contains(op, ".lo."):
+				if small[s.fn] == nil {
+					small[s.fn] = below32(s.fn)
+				}
+				for _, o := range s.fn.Instrs[s.index].Args[1:3] {
+					if o.Kind == ptx.KindInt && o.Bits < 1<<32 || o.Kind == ptx.KindReg && small[s.fn][o.Reg] {
+						d.products -= int64(c.Multiply64HalfSlots)
+					}
+				}
+				d.cost = cost{d.products, max(d.cost.latency*d.products/d.cost.slots, int64(c.ALULatency))}
 			case (strings.HasPrefix(op, "min.") || strings.HasPrefix(op, "max.")) && (strings.HasSuffix(op, "s64") || strings.HasSuffix(op, "u64")):
 				d.cost = cost{minMax64Slots, minMax64Latencies * int64(c.ALULatency)}
 			}
 		}
 	}
 	return out
+}
+
+// below32 are the registers of 64 bits in which a card's compiler sees no high half: they are set once, to an unsigned
+// number of 32 bits. A literal that is less than 2^32 has none either. ptxas of CUDA 13, asked on 2026-12-01 for sm_75,
+// sm_80 and sm_90, makes one IMAD.WIDE of a product of two such numbers, and an IMAD more for each factor that has a high
+// half: three for any two, two for any one and the literal 33, one for %tid.x and 33.
+func below32(f *ptx.Func) map[ptx.RegID]bool {
+	m := map[ptx.RegID]bool{}
+	for i := range f.Instrs {
+		in := &f.Instrs[i]
+		if len(in.Args) == 0 {
+			continue
+		}
+		for _, to := range append(in.Args[:1:1], in.Args[0].Elems...) {
+			if to.Kind == ptx.KindReg {
+				_, again := m[to.Reg]
+				m[to.Reg] = !again && (in.Opcode == "cvt.u64.u32" || in.Opcode == "cvt.s64.u32")
+			}
+		}
+	}
+	return m
 }
 
 // scoreboard is the time of a warp as if it were alone: instructions issue in order, each when the one before has and
@@ -209,6 +247,7 @@ func (x *execution) tick(w *warp, pc int32, taken bool) {
 		s.now += int64(x.card.TakenBranchLatency)
 	}
 	x.slots += uint64(d.cost.slots)
+	x.products += uint64(d.products)
 }
 
 // landed is told of an access that was just issued and counted: further lines hold the warp, and the slowest sector
@@ -250,7 +289,9 @@ func (c *Card) KernelSeconds(s *Stats, registers int) float64 {
 
 // Resources are the times of the slowest warps alone ("latency"), the issue slots and the integer multiplier ("issue"),
 // the fp64, fp32 and special function units, the load and store unit, L2 and memory, whichever of its bytes and its row
-// activations takes longer. A launch without blocks has none.
+// activations takes longer. The load and store unit takes a cycle for a line of global or local memory and for a pass
+// over the banks of shared memory, each of which serves a word per cycle (CUDA C++ Programming Guide, shared memory). A
+// launch without blocks has none.
 func (c *Card) Resources(s *Stats, registers int) []Resource {
 	used := min(s.Blocks, c.Multiprocessors)
 	if used == 0 {
@@ -277,14 +318,14 @@ func (c *Card) Resources(s *Stats, registers int) []Resource {
 	}
 	parts := []Resource{
 		{"latency", waves * (float64(serial*s.WarpCycles) + float64(c.BlockCycles)) / clock},
-		{"issue", max(float64(s.Slots)/mps/float64(max(c.IssuePerClock, 1))/clock/c.Efficiency, busy(w(Multiply32)+float64(float64(c.Multiply64Slots)*w(Multiply64)), c.IntegerMultiplyLanes))},
+		{"issue", max(float64(s.Slots)/mps/float64(max(c.IssuePerClock, 1))/clock/c.Efficiency, busy(float64(s.Products)/mps, c.IntegerMultiplyLanes))},
 		{"fp64", busy(w(Float64)+float64(floatDivideSteps*w(FloatDivide64)), c.FP64Lanes) + busy(w(Convert64), c.Convert64Lanes)},
 		{"fp32", busy(w(Float32)+float64(floatDivideSteps*w(FloatDivide32)), c.FP32Lanes)},
 		{"special", busy(w(Special, FloatDivide32, FloatDivide64), c.SpecialFunctionLanes)},
 	}
 	if m := s.Memory; m != nil {
 		parts = append(parts,
-			Resource{"load/store", float64(m.Lines()) / mps / clock / c.Efficiency},
+			Resource{"load/store", float64(m.Lines()+m.SharedWaves()) / mps / clock / c.Efficiency},
 			Resource{"L2", float64(m.L2Sectors()) * 32 / (c.L2BytesPerClock * clock) / c.Efficiency},
 			Resource{"memory", max(float64(m.Bursts)*32/(c.MemoryGBS*1e9), float64(m.Activations)*c.ActivationNS*1e-9/float64(max(c.MemoryChannels, 1))) / c.Efficiency})
 	}

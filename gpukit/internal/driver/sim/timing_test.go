@@ -49,6 +49,10 @@ func TestScoreboard(t *testing.T) {
 		{"dependent 64-bit sums", "add.s64 %rd1, %rd1, 3;", "", 2 * a},
 		{"independent 64-bit sums", "add.s64 %rd2, %rd1, 3;", "", 2},
 		{"products of 64 bits", "mul.lo.s64 %rd1, %rd1, %rd1;", "", float64(k.Multiply64Latency)},
+		{"products with a literal", "mul.lo.s64 %rd1, %rd1, 33;", "", float64(k.Multiply64Latency * (k.Multiply64Slots - k.Multiply64HalfSlots) / k.Multiply64Slots)},
+		{"products with a negative one", "mul.lo.s64 %rd1, %rd1, -33;", "", float64(k.Multiply64Latency)},
+		{"independent products", "mul.lo.s64 %rd2, %rd1, %rd1;", "", float64(k.Multiply64Slots)},
+		{"independent products of numbers of 32 bits", "mul.lo.s64 %rd2, %rd7, 33;", "", float64(k.Multiply64Slots - 2*k.Multiply64HalfSlots)},
 		{"moves", "mov.u32 %r2, %r1;", "", 0},
 		{"a predicate", "setp.lt.u32 %p1, %r1, 5; @%p1 add.u32 %r1, %r1, 1;", "", 2 * a},
 		{"loads of one place, each at the address that the last gave", "ld.global.u64 %rd3, [%rd3];", "", float64(k.L2Latency) + 1},
@@ -58,7 +62,7 @@ func TestScoreboard(t *testing.T) {
 	} {
 		// The word at %rda holds its own address, after a first access that brings it to L2.
 		body := func(n int) string {
-			return "mov.u32 %r1, %tid.x; mul.wide.u32 %rd6, %r1, 128; add.u64 %rd6, %rd6, %rdout; st.global.u64 [%rda], %rda; mov.u64 %rd4, dyn; .shared .align 8 .b64 s[1]; mov.u64 %rd4, s; st.shared.u64 [%rd4], %rd4; mov.u64 %rd3, %rda; mov.f32 %f1, 0f00000000; mov.f64 %fd1, 0d0000000000000000; mov.u64 %rd1, 1;\n" +
+			return "mov.u32 %r1, %tid.x; cvt.u64.u32 %rd7, %r1; mul.wide.u32 %rd6, %r1, 128; add.u64 %rd6, %rd6, %rdout; st.global.u64 [%rda], %rda; mov.u64 %rd4, dyn; .shared .align 8 .b64 s[1]; mov.u64 %rd4, s; st.shared.u64 [%rd4], %rd4; mov.u64 %rd3, %rda; mov.f32 %f1, 0f00000000; mov.f64 %fd1, 0d0000000000000000; mov.u64 %rd1, 1;\n" +
 				strings.Repeat(c.step+"\n", n) +
 				"st.global.f32 [%rdb], %f1; st.global.f64 [%rdb+8], %fd1; st.global.u64 [%rdb+16], %rd1; st.global.u64 [%rdb+24], %rd3; st.global.u64 [%rdb+32], %rd4; st.global.u32 [%rdb+40], %r1; ret;"
 		}
@@ -112,6 +116,36 @@ add.s64 %rd2, %rda, %rd1; add.s64 %rd3, %rdb, %rd1; add.s64 %rd4, %rdout, %rd1; 
 		}
 		if math.Abs(math.Log(float64(r.Duration)/float64(c.want))) > 0.15 {
 			t.Errorf("%d bytes, back %v: %v, measured about %v", c.n, c.back, r.Duration, c.want)
+		}
+	}
+}
+
+// TestPasses: of launches that differ in nothing but where in shared memory they go, those with fewer passes over the
+// banks are predicted to take no longer, and those with far more to take longer.
+func TestPasses(t *testing.T) {
+	const body = `.shared .align 8 .b8 s[32768]; mov.u32 %r1, %tid.x; and.b32 %r2, %r1, 31; mul.lo.u32 %r3, %r2, STRIDE; and.b32 %r3, %r3, 1023; mul.wide.u32 %rd1, %r3, BYTES; mov.u64 %rd2, s; add.s64 %rd2, %rd2, %rd1;
+mul.wide.u32 %rd3, %r1, 8; add.s64 %rd3, %rd3, %rdout; mov.u32 %r4, 0;
+LOOP: ld.shared.bBITS VALUE, [%rd2]; st.shared.bBITS [%rd2], VALUE; add.u32 %r4, %r4, 1; setp.lt.u32 %p0, %r4, 20; @%p0 bra LOOP; st.global.bBITS [%rd3], VALUE; ret;`
+	for _, card := range []string{"quadro-k2000", "gtx-970"} {
+		for _, bits := range []string{"32", "64"} {
+			type run struct {
+				stride string
+				waves  uint64
+				took   time.Duration
+			}
+			var runs []run
+			for _, stride := range []string{"1", "2", "3", "4", "5", "8", "16", "17", "32", "33"} {
+				text := strings.NewReplacer("STRIDE", stride, "BYTES", map[string]string{"32": "4", "64": "8"}[bits], "BITS", bits, "VALUE", map[string]string{"32": "%r5", "64": "%rd5"}[bits]).Replace(body)
+				s, took := predict(t, card, text, 104, 256)
+				runs = append(runs, run{stride, s.Memory.SharedWaves(), took})
+			}
+			for _, a := range runs {
+				for _, b := range runs {
+					if a.waves < b.waves && a.took > b.took || a.waves*4 < b.waves && a.took*5 > b.took*4 {
+						t.Errorf("%s, %s bits: %d passes at stride %s take %v, and %d at stride %s %v", card, bits, a.waves, a.stride, a.took, b.waves, b.stride, b.took)
+					}
+				}
+			}
 		}
 	}
 }

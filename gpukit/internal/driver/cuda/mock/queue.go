@@ -30,7 +30,6 @@ type stream struct {
 	priority    int
 	nonblocking bool // does not wait for the default stream, nor that for it
 	last        *operation
-	destroyed   bool
 }
 
 // event is a place in a stream.

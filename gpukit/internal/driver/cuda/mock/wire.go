@@ -32,7 +32,7 @@ const (
 )
 
 // lost is the panic of a connection that is no more.
-type lost struct{ err error }
+type lost struct{}
 
 // wire is a connection to a thread of the program. What it only sends waits until there is an answer to wait for.
 type wire struct {
@@ -54,14 +54,14 @@ func (w *wire) message(op uint32, result driver.Code, address, length uint64) {
 }
 
 func (w *wire) flush() {
-	if err := w.w.Flush(); err != nil {
-		panic(lost{err})
+	if w.w.Flush() != nil {
+		panic(lost{})
 	}
 }
 
 func (w *wire) receive(b []byte) {
 	if _, err := io.ReadFull(w.r, b); err != nil {
-		panic(lost{err})
+		panic(lost{})
 	}
 }
 

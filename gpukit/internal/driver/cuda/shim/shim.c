@@ -61,14 +61,6 @@ char *gpunotes_cuda_load(const char *file) {
 	return NULL;
 }
 
-const char *gpunotes_cuda_missing(int i) {
-	for (int k = 0; k < count; k++) {
-		if (gpunotes_cuda_table[k] == (void *)absent && i-- == 0)
-			return names[k];
-	}
-	return NULL;
-}
-
 int gpunotes_cuda_ask(const char *name, char *buffer, int size) {
 	int (*f)(char *, int) = library ? (int (*)(char *, int))dlsym(library, name) : NULL;
 	if (!f)

@@ -73,18 +73,6 @@ func Library() string {
 	return load.name
 }
 
-// Missing lists the functions that the loaded library lacks.
-func Missing() []string {
-	var out []string
-	for i := C.int(0); ; i++ {
-		name := C.gpunotes_cuda_missing(i)
-		if name == nil {
-			return out
-		}
-		out = append(out, C.GoString(name))
-	}
-}
-
 // Ask calls int name(char *buffer, int size) of the loaded library and returns the text in buffer. NVIDIA's library has no
 // such function; one for tests may have. false: there is none.
 func Ask(name string) (string, bool) {

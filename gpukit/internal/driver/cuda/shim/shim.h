@@ -4,9 +4,6 @@
 // Loads the library and fills the table of functions. Returns NULL, or why not, which the caller frees.
 char *gpunotes_cuda_load(const char *file);
 
-// Returns the name of the i-th function that the loaded library lacks, NULL after the last.
-const char *gpunotes_cuda_missing(int i);
-
 // Calls int name(char *buffer, int size) of the library; 0 if it has none.
 int gpunotes_cuda_ask(const char *name, char *buffer, int size);
 
