@@ -115,7 +115,7 @@ def test_encoders_see_what_they_would_of_go(nb):
 
 def test_messages_name_types_as_cells_do(nb):
     nb.ok('gpu := gpukit.MustOpen("cpu")')
-    for code, name in (("gpu.Put([]Pt{p})", "a []main.Pt is"), ("gpu.Put(p)", "main.Pt"), ("gpu.Put(map[string]Box{})", "map[string]main.Box")):
+    for code, name in (("gpu.Put([]Pt{p})", "of type []main.Pt is"), ("gpu.Put(p)", "main.Pt"), ("gpu.Put(map[string]Box{})", "map[string]main.Box")):
         message = nb.fails(code).error["evalue"]
         assert name in message and not any(0x12000 <= ord(c) <= 0x120FF for c in message), message
 
