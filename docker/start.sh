@@ -81,7 +81,7 @@ if ! "${as_user[@]}" test -w "$HOME"; then
 	cd "$home"
 fi
 # A volume mounted over the home directory hides what was in it.
-[ -e "$HOME/notebooks" ] || "${as_user[@]}" cp -rn /usr/local/share/gpunotes/home/. "$HOME" || log "the notebooks are in /usr/local/share/gpunotes/home"
+[ -e "$HOME/notebooks" ] && [ -e "$HOME/gpukit" ] || "${as_user[@]}" cp -rn /usr/local/share/gpunotes/home/. "$HOME" || log "the notebooks are in /usr/local/share/gpunotes/home"
 
 [ -z "$NB_UMASK" ] || umask "$NB_UMASK"
 hooks /usr/local/bin/before-notebook.d

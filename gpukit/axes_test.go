@@ -412,3 +412,25 @@ func BenchmarkMesh(b *testing.B) {
 		}
 	}
 }
+
+func sevenOver(x int, y float64) int { return int(math.Sin(y)*0+7) / x }
+
+// The numbers of an error are right where one is of a table and the result overwrites
+// an argument.
+func TestFaultOfATableInPlace(t *testing.T) {
+	for _, name := range []string{"cpu", "sim:quadro-k2000"} {
+		d := MustOpen(name)
+		defer d.Close()
+		values := make([]int, 1025*1024)
+		for i := range values {
+			values[i] = 1
+		}
+		values[10*1024+5] = 0
+		a := FromFlat(values, 1025, 1024)
+		y := FromSlice(Linspace(0, 1, 1024).Float64s())
+		_, err := d.Vectorize(sevenOver, a.Slice(0, 0, 1024, 1), y, Out(a.Slice(0, 1, 1025, 1)))
+		if err == nil || !strings.Contains(err.Error(), "7 / 0") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

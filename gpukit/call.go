@@ -109,11 +109,11 @@ func (c *call) noOptions(args []any) error {
 			if o.set != nil {
 				o.set(&set)
 			}
-			name := set.String()
-			if name == "" {
-				name = "option"
+			remedy := fmt.Sprintf("write gpu.With(gpukit.%s).%s(...)", set.String(), c.op)
+			if set.String() == "" { // it sets what is set anyhow
+				remedy = fmt.Sprintf("write gpu.With(the option).%s(...)", c.op)
 			}
-			return c.refuseArg(i+1, "", fmt.Sprintf("write gpu.With(gpukit.%s).%s(...)", name, c.op), "an option is not an argument")
+			return c.refuseArg(i+1, "", remedy, "an option is not an argument")
 		}
 	}
 	return nil
@@ -523,7 +523,7 @@ func (c *call) checkLocal(d *Device) error {
 		}
 	}
 	if size > maxLocal {
-		return c.refuse("use smaller arrays, or an array that is an argument", "the local arrays of %s take %s for each thread, and no card gives a thread more than %s", c.fn.name, bytes(size), bytes(maxLocal))
+		return c.refuse("use smaller arrays, or an array that is an argument", "the local arrays of %s take %s for each thread, and no card gives a thread more than %s", c.fn.name, amount(float64(size)), amount(float64(maxLocal)))
 	}
 	lanes := 1
 	if c.fn.source.Meets {

@@ -331,7 +331,8 @@ func workerArgs(l *cpu.Launch, w int) []ir.Bits {
 func (l *launch) numbers(w int) func(i int) (ir.Bits, bool) {
 	idx := unravel(w, l.Shape)
 	return func(i int) (ir.Bits, bool) {
-		if l.In[i].Data != nil {
+		o := &l.In[i]
+		if o.Data != nil || l.in[i] != nil && o.Gen == nil { // an array, here or on a device
 			return 0, false
 		}
 		return argument(&l.In[i], idx), true

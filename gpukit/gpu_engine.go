@@ -313,7 +313,6 @@ func (e gpuEngine) describe(d *Device, c *call, plan *Plan) error {
 		if l.variant, err = l.code().variant(l); err != nil {
 			return e.gpu.fault(c.op, err)
 		}
-		plan.Registers = max(plan.Registers, l.variant.needs.Registers)
 	}
 	plan.Goroutines = 0
 	plan.Engine = fmt.Sprintf("PTX for sm_%d, executed by %s", ls[0].variant.sm, e.gpu.source)
@@ -327,6 +326,7 @@ func (e gpuEngine) describe(d *Device, c *call, plan *Plan) error {
 	most := slices.MaxFunc(ls, func(x, y *gpuLaunch) int { return cmp.Compare(x.workers, y.workers) })
 	grid, block := most.geometry(d, c, most.variant)
 	plan.Grid, plan.Block = Grid(grid), Block(block)
+	plan.Registers = most.variant.needs.Registers
 	shared := most.variant.needs.Shared + most.code().dynamicShared(d)
 	plan.held = occupancyOf(&e.gpu.info, block.Count(), most.variant.needs.Registers, shared)
 	for _, l := range ls {

@@ -117,7 +117,7 @@ func (c *call) checkShared(d *Device) error {
 	case types == 1 && d.options.sharedBytes == 0:
 		return c.refuse(fmt.Sprintf("write gpu.With(gpukit.SharedBytes(n)).%s(...), n being the bytes of a block", c.op), "%s uses dynamic shared memory, but the launch gives it none", c.fn.name)
 	case size > maxShared:
-		return c.refuse("use smaller arrays, or give each block less to do", "a block of %s needs %s of shared memory, and no card has more than %s", c.fn.name, bytes(size), bytes(maxShared))
+		return c.refuse("use smaller arrays, or give each block less to do", "a block of %s needs %s of shared memory, and no card has more than %s", c.fn.name, amount(float64(size)), amount(float64(maxShared)))
 	}
 	return nil
 }

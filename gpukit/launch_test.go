@@ -199,6 +199,7 @@ func TestLaunchRefusals(t *testing.T) {
 		"no grid":       {l(counts, Grid{}, Threads(1), x), []string{"grid is (0, 0, 0)", "gpukit.Blocks"}},
 		"four":          {l(counts, Blocks(1, 1, 1, 1), Threads(1), x), []string{"one to three dimensions"}},
 		"no threads":    {l(counts, Blocks(1), Threads(0), x), []string{"block is (0, 1, 1)"}},
+		"no block":      {l(counts, Blocks(1), Block{}, x), []string{"block is (0, 0, 0)", "gpukit.Threads"}},
 		"1025 threads":  {l(counts, Blocks(1), Threads(1025), x), []string{"(1025, 1, 1)", "limits are (1024"}},
 		"2048 threads":  {l(counts, Blocks(1), Threads(64, 32), x), []string{"2048 threads", "1024"}},
 		"grid y":        {l(counts, Blocks(1, 65536), Threads(1), x), []string{"65535"}},
@@ -213,15 +214,16 @@ func TestLaunchRefusals(t *testing.T) {
 		"index":         {l(saxpyUnguarded, Blocks(2), Threads(48), 1.0, x, x), []string{"index out of range (index 64, length 64)", "block (1, 0, 0)", "thread (16, 0, 0)", "launch_test.go"}},
 		"shared memory": {func(d *Device) error {
 			return d.With(SharedBytes(1<<40)).Launch(dynamicReverse, Blocks(1), Threads(1), x)
-		}, []string{"1TB", "227KB"}},
-		"static shared":          {l(tooMuchShared, Blocks(1), Threads(1), x), []string{"tooMuchShared", "781.25KB", "227KB"}},
-		"no shared memory":       {l(dynamicReverse, Blocks(1), Threads(1), x), []string{"dynamicReverse", "none", "gpu.With(gpukit.SharedBytes(n)).Launch(...)"}},
-		"an option":              {l(dynamicReverse, Blocks(1), Threads(1), x, SharedBytes(512)), []string{"argument 2", "gpu.With(gpukit.SharedBytes(512)).Launch(...)"}},
-		"an option of Vectorize": {func(d *Device) error { _, err := d.Vectorize(add1, 1.0, FastMath()); return err }, []string{"argument 2", "gpu.With(gpukit.FastMath()).Vectorize(...)"}},
-		"two types":              {l(twoShared, Blocks(1), Threads(1), x), []string{"several types"}},
-		"local arrays":           {l(bigLocal, Blocks(4096), Threads(1024), x), []string{"local arrays of bigLocal", "8MB", "512KB"}},
-		"nil":                    {l(counts, Blocks(1), Threads(1), nil), []string{"argument 1 (out)", "nil"}},
-		"outside kernel":         {func(d *Device) error { _, err := d.Vectorize(usesThreads, 1.0); return err }, []string{"ThreadIdx", "Launch"}},
+		}, []string{"1 TiB", "227 KiB"}},
+		"static shared":             {l(tooMuchShared, Blocks(1), Threads(1), x), []string{"tooMuchShared", "781.2 KiB", "227 KiB"}},
+		"no shared memory":          {l(dynamicReverse, Blocks(1), Threads(1), x), []string{"dynamicReverse", "none", "gpu.With(gpukit.SharedBytes(n)).Launch(...)"}},
+		"an option":                 {l(dynamicReverse, Blocks(1), Threads(1), x, SharedBytes(512)), []string{"argument 2", "gpu.With(gpukit.SharedBytes(512)).Launch(...)"}},
+		"an option as it is anyhow": {l(dynamicReverse, Blocks(1), Threads(1), x, SharedBytes(0)), []string{"argument 2", "gpu.With(the option).Launch(...)"}},
+		"an option of Vectorize":    {func(d *Device) error { _, err := d.Vectorize(add1, 1.0, FastMath()); return err }, []string{"argument 2", "gpu.With(gpukit.FastMath()).Vectorize(...)"}},
+		"two types":                 {l(twoShared, Blocks(1), Threads(1), x), []string{"several types"}},
+		"local arrays":              {l(bigLocal, Blocks(4096), Threads(1024), x), []string{"local arrays of bigLocal", "8 MiB", "512 KiB"}},
+		"nil":                       {l(counts, Blocks(1), Threads(1), nil), []string{"argument 1 (out)", "nil"}},
+		"outside kernel":            {func(d *Device) error { _, err := d.Vectorize(usesThreads, 1.0); return err }, []string{"ThreadIdx", "Launch"}},
 	} {
 		fails(t, name, c.f, c.words...)
 	}

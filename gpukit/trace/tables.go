@@ -454,7 +454,8 @@ func alike(records []Record) (drop []int, text string) {
 	return drop, strings.Join(parts, " ")
 }
 
-// without leaves out columns, none of which holds durations.
+// without leaves out columns, all of them to the right of those that hold durations, which
+// are known by their numbers.
 func (tab table) without(drop []int) table {
 	out := table{timings: tab.timings, times: tab.times}
 	for i, c := range tab.columns {
