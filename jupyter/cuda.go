@@ -284,19 +284,26 @@ const cudaTags = "-tags=cuda,netgo,osusergo"
 
 // kernelBuilder returns the builder of the kernel with or without CUDA, as --cuda
 // and the machine have it.
-// What was kept from the kernel before must not keep a new one from being built.
 func kernelBuilder(m machine, way string, with packages) builder {
 	return func(binary string, progress io.Writer) (mark, error) {
-		build := func(with []string) (mark, error) {
+		return buildKeeping(with, func(with []string) (mark, error) {
 			return chooseCUDA(m, way, func(plan cudaBuild) (mark, error) { return buildKernel(binary, plan, with, progress) }, progress)
-		}
-		made, err := build(append(slices.Clone(with.kept), with.asked...))
-		if err != nil && len(with.kept) > 0 {
-			fmt.Fprintf(progress, "%v\nso once more without %s, which the kernel had\n", err, strings.Join(with.kept, ", "))
-			made, err = build(with.asked)
-		}
-		return made, err
+		}, progress)
 	}
+}
+
+// buildKeeping builds with the packages that the kernel had; where that fails, once more
+// without: what was kept must not keep a new kernel from being built. If both fail, what
+// was kept is not to blame, and the first error is returned.
+func buildKeeping(with packages, build func(with []string) (mark, error), progress io.Writer) (mark, error) {
+	made, err := build(append(slices.Clone(with.kept), with.asked...))
+	if err != nil && len(with.kept) > 0 {
+		fmt.Fprintf(progress, "%v\nso once more without %s, which the kernel had\n", err, strings.Join(with.kept, ", "))
+		if second, failed := build(with.asked); failed == nil {
+			return second, nil
+		}
+	}
+	return made, err
 }
 
 // chooseCUDA builds, and says in a line with what.

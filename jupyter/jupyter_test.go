@@ -592,6 +592,30 @@ func TestKeptPackagesMayFail(t *testing.T) {
 	}
 }
 
+func TestKeptPackagesGoWhereTheyAreToBlame(t *testing.T) {
+	for _, c := range []struct {
+		kept, asked []string
+		bad         string // cannot be built
+		want, err   string
+	}{
+		{[]string{"a"}, []string{"b"}, "", "a b", ""},
+		{[]string{"a"}, []string{"b"}, "a", "b", ""},
+		{[]string{"a"}, []string{"b"}, "b", "", "a b"},
+		{nil, []string{"b"}, "b", "", "b"},
+	} {
+		build := func(with []string) (mark, error) {
+			if slices.Contains(with, c.bad) {
+				return mark{}, errors.New(strings.Join(with, " "))
+			}
+			return mark{With: with}, nil
+		}
+		made, err := buildKeeping(packages{kept: c.kept, asked: c.asked}, build, io.Discard)
+		if got := strings.Join(made.With, " "); got != c.want || (err == nil) != (c.err == "") || err != nil && err.Error() != c.err {
+			t.Errorf("%v: built with %q, %v", c, got, err)
+		}
+	}
+}
+
 // The go command may go back to an older gonum to have a package: then nothing is built.
 func TestOlderRequirementsAreRefused(t *testing.T) {
 	root, err := sourceRoot()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -163,7 +162,7 @@ func (b *bars) high() vg.Length {
 	for _, part := range []struct {
 		sty  text.Style
 		text string
-	}{{p.Title.TextStyle, p.Title.Text}, {p.X.Label.TextStyle, p.X.Label.Text}, {noteStyle(), strings.Join(b.notes(), " ")}} {
+	}{{p.Title.TextStyle, p.Title.Text}, {p.X.Label.TextStyle, p.X.Label.Text}, {noteStyle(), strings.Join(append(b.notes(), b.f.lacking()...), " ")}} {
 		if part.text != "" {
 			h -= part.sty.Height("0") + 6
 		}
@@ -251,7 +250,10 @@ const maxBars = 8000
 func (b *bars) line() bool { return len(b.labels)*len(b.series) <= maxBars }
 
 func (b *bars) texts() []string {
-	names := slices.Clone(b.labels)
+	var names []string
+	for i := 0; i < len(b.labels); i += max(b.every, 1) { // every is 0 before the first prepare
+		names = append(names, b.labels[i])
+	}
 	for _, s := range b.series {
 		names = append(names, s.Name)
 	}

@@ -3,6 +3,8 @@ package plots
 import (
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,7 +69,7 @@ func TestBarsShowValues(t *testing.T) {
 		{[]float64{7}, true, "7"},
 	} {
 		for _, high := range []float64{1.5, 2.2, 3, 4.8, 20} {
-			for _, title := range []string{"", "a title"} {
+			for _, title := range []string{"", "a title", "温度"} { // the last has a note
 				labels := []string{"one", "two", "three"}[:len(tt.values)]
 				f := Bars(labels, Series{Values: tt.values}).Title(title).Labels("", "ms").Size(5, high)
 				if tt.log {
@@ -75,7 +77,7 @@ func TestBarsShowValues(t *testing.T) {
 				}
 				var got []string
 				for _, s := range ofSize(textsOf(t, f), noteSize) {
-					if !strings.Contains(s.text, "missing") {
+					if !strings.Contains(s.text, "missing") && !strings.Contains(s.text, "lacks") {
 						got = append(got, s.text)
 					}
 				}
@@ -192,5 +194,33 @@ func TestManyRecords(t *testing.T) {
 	d := Timeline(&trace.Trace{Records: records}).Render()
 	if n := len(d.Data["image/svg+xml"].(string)); n > 200000 {
 		t.Errorf("%d bytes", n)
+	}
+}
+
+// Records in any order make the same picture, and stay in their order.
+func TestUnorderedRecords(t *testing.T) {
+	const ms = time.Millisecond
+	records := []trace.Record{
+		{Kind: trace.Launch, Name: "late", Start: 10 * ms, Duration: 5 * ms},
+		{Kind: trace.Launch, Name: "early", Start: 0, Duration: 5 * ms},
+		{Kind: trace.Launch, Name: "between", Start: 5 * ms, Duration: 4 * ms},
+	}
+	ordered := []trace.Record{records[1], records[2], records[0]}
+	given := slices.Clone(records)
+	var got []string
+	for _, s := range ofSize(textsOf(t, Timeline(&trace.Trace{Records: records})), noteSize) {
+		if slices.ContainsFunc(records, func(r trace.Record) bool { return r.Name == s.text }) {
+			got = append(got, s.text)
+		}
+	}
+	if want := []string{"early", "between", "late"}; !slices.Equal(got, want) {
+		t.Errorf("drawn are %q, want %q", got, want)
+	}
+	if !reflect.DeepEqual(records, given) {
+		t.Error("the trace's records were put into another order")
+	}
+	svg := func(r []trace.Record) any { return Timeline(&trace.Trace{Records: r}).Render().Data["image/svg+xml"] }
+	if svg(records) != svg(ordered) {
+		t.Error("the order of the records changes the picture")
 	}
 }

@@ -133,7 +133,7 @@ func ExampleRoofline() {
 	fmt.Println(f.Alt())
 	fmt.Println(f.Save(filepath.Join(os.TempDir(), "roofline.png")))
 	// Output:
-	// What limits a kernel in float64. Roofline. Quadro K2000: 3.05e10 operations and 6.4e10 bytes a second, equal at 0.477 operations per byte. A100: 9.75e12 operations and 1.56e12 bytes a second, equal at 6.27 operations per byte. product: 0.0417 operations per byte, 2.67e9 a second. product: 0.0417 operations per byte, 6.48e10 a second. distance: 4.38 operations per byte, 3.05e10 a second. distance: 4.38 operations per byte, 6.8e12 a second.
+	// What limits a kernel in float64. Roofline. Quadro K2000: 3.05e10 operations and 6.4e10 bytes a second, equal at 0.477 operations per byte. A100: 9.75e12 operations and 1.56e12 bytes a second, equal at 6.27 operations per byte. product (Quadro K2000): 0.0417 operations per byte, 2.67e9 a second. product (A100): 0.0417 operations per byte, 6.48e10 a second. distance (Quadro K2000): 4.38 operations per byte, 3.05e10 a second. distance (A100): 4.38 operations per byte, 6.8e12 a second.
 	// <nil>
 }
 

@@ -532,6 +532,26 @@ func TestLackingIsNoted(t *testing.T) {
 	}
 }
 
+// Of many labels only those that are written count.
+func TestLackingOfManyLabels(t *testing.T) {
+	labels, values := make([]string, 700), make([]float64, 700)
+	for i := range labels {
+		labels[i] = "温度"
+	}
+	f := Bars(labels, Series{Values: values})
+	marks := 0
+	for _, s := range ofSize(textsOf(t, f), tickSize) {
+		marks += strings.Count(s.text, "?")
+	}
+	if marks == 0 || marks == 1400 {
+		t.Fatalf("%d question marks are drawn", marks)
+	}
+	want := fmt.Sprintf("? stands for %d characters that the font lacks", marks)
+	if l, err := f.layout(draw.Canvas{Rectangle: f.bounds()}); err != nil || !strings.Contains(strings.ReplaceAll(l.notes, "\n", " "), want) {
+		t.Errorf("the notes are %q (%v), want %q", l.notes, err, want)
+	}
+}
+
 // gonum's PDF canvas draws pictures upside down; pdfCanvas undoes that. Should
 // gonum mend it, the last matrix before the picture tells.
 func TestPDFPicture(t *testing.T) {

@@ -251,8 +251,16 @@ func (r *roofline) alt(*Figure) string {
 	for _, x := range r.roofs {
 		fmt.Fprintf(&b, "%s: %s operations and %s bytes a second, equal at %s operations per byte. ", x.Name, figure(x.FLOPS), figure(x.Bandwidth), figure(x.FLOPS/x.Bandwidth))
 	}
+	times := map[string]int{}
 	for _, w := range r.works {
-		fmt.Fprintf(&b, "%s: %s operations per byte, %s a second. ", w.Name, figure(w.Intensity), figure(w.FLOPS))
+		times[w.Name]++
+	}
+	for _, w := range r.works {
+		name := w.Name
+		if times[name] > 1 && w.Roof != "" { // in the picture the colour tells them apart
+			name += " (" + w.Roof + ")"
+		}
+		fmt.Fprintf(&b, "%s: %s operations per byte, %s a second. ", name, figure(w.Intensity), figure(w.FLOPS))
 	}
 	return b.String()
 }

@@ -60,3 +60,16 @@ func TestCrosses(t *testing.T) {
 		}
 	}
 }
+
+// Works of one name are told apart in words by their roofs.
+func TestRooflineAltNamesRoofs(t *testing.T) {
+	roofs := []Roof{{"H200, float64", 4e13, 4e12}, {"A100", 1e13, 1e12}}
+	f := Roofline(roofs, Work{"product", 1, 0, "H200, float64"}, Work{"product", 1, 0, "A100"}, Work{"product", 2, 5e11, ""}, Work{"sum", 1, 0, "A100"})
+	want := "Roofline. H200, float64: 4e13 operations and 4e12 bytes a second, equal at 10 operations per byte. " +
+		"A100: 1e13 operations and 1e12 bytes a second, equal at 10 operations per byte. " +
+		"product (H200, float64): 1 operations per byte, 4e12 a second. product (A100): 1 operations per byte, 1e12 a second. " +
+		"product: 2 operations per byte, 5e11 a second. sum: 1 operations per byte, 1e12 a second."
+	if got := f.Alt(); got != want {
+		t.Errorf("Alt is %q, want %q", got, want)
+	}
+}

@@ -1,6 +1,7 @@
 package plots
 
 import (
+	"cmp"
 	"fmt"
 	"image/color"
 	"math"
@@ -32,7 +33,8 @@ func Timeline(t *trace.Trace) *Figure {
 		}
 		return f.fail("the trace has no records: %s", why)
 	}
-	l := &timeline{records: t.Records, f: f}
+	l := &timeline{records: slices.Clone(t.Records), f: f}
+	slices.SortStableFunc(l.records, func(a, b trace.Record) int { return cmp.Compare(a.Start, b.Start) }) // for Plot
 	for _, r := range t.Records {
 		l.until = max(l.until, r.Start+r.Duration)
 		switch r.Timing {
@@ -86,7 +88,7 @@ var lanes = []lane{
 }
 
 type timeline struct {
-	records             []trace.Record
+	records             []trace.Record // ordered by Start
 	lanes               []lane
 	until               time.Duration
 	unit                time.Duration

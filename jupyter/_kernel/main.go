@@ -79,6 +79,8 @@ func installed(program, environment, home string) string {
 		flags = "--prefix " + prefix
 	case environment == "" && home != "" && real(filepath.Join(home, ".local")) == real(prefix):
 		flags = "--user"
+	case environment == "" && filepath.Base(prefix) != ".venv":
+		flags = "--prefix " + prefix
 	}
 	if name := filepath.Base(dir); name != "gpunotes" {
 		flags = strings.TrimSpace(flags + " --as " + name)

@@ -183,10 +183,10 @@ func (n *notebook) check(c Chunk) (faults []fault) {
 	l.run(false)
 	l.methods(false)
 	l.declare(c)
+	l.findPictures()
 	if l.doubt || n.unsure {
 		return nil
 	}
-	l.findPictures()
 	return l.judge()
 }
 
@@ -607,7 +607,7 @@ func isPicture(t types.Type) bool {
 			return true
 		}
 	}
-	return false
+	return !slices.ContainsFunc([]string{"ColorModel", "Bounds", "At"}, func(name string) bool { return methods.Lookup(nil, name) == nil }) // an image.Image
 }
 
 // declaresOnce reports whether pos is where a notebook, too, declares each name once: in

@@ -359,6 +359,11 @@ func TestHabitsOfOtherLanguages(t *testing.T) {
 		// Names of cells that have not run.
 		{`gqu.Vectorize(math.Sin, A)`, "did you mean gpu?"},
 		{`waiting.Vectorize(math.Sin, A)`, "run the cells above first"},
+		// Names of blocks that have ended.
+		{"for iter := 0; iter < 3; iter++ {\n}\nfmt.Println(iter)", "iter is declared in line 1, in a block that ends before"},
+		{"func r() error {\n\tif failed := error(nil); failed != nil {\n\t}\n\treturn failed\n}", "failed is declared in line 2, in a block that ends before"},
+		{"if ok {\n\tvar inner int\n\t_ = inner\n}\ninner + 1", "inner is declared in line 2, in a block that ends before"},
+		{"if ok {\n\tqq := qq + 1\n\t_ = qq\n}", "nothing that has run declares qq"},
 		// A question where it is none.
 		{"x\n?x", "at the top of a cell"},
 		{"x\nx?", "at the top of a cell"},
@@ -374,6 +379,14 @@ func TestHabitsOfOtherLanguages(t *testing.T) {
 	fresh := NewSession(nil, nil)
 	if _, err := fresh.Run(1, "sin(1)"); err == nil || !strings.Contains(err.Message, `did you mean math.Sin? It needs import "math"`) {
 		t.Error(err)
+	}
+	for i, c := range []struct{ code, hint string }{
+		{"w := \"a,b\"\nw.split(\",\")", `did you mean strings.Split(w, ...)? It needs import "strings"`},
+		{"import str \"strings\"\nw := \"a,b\"\nw.split(\",\")", "did you mean str.Split(w, ...)?"},
+	} {
+		if _, err := fresh.Run(2+i, c.code); err == nil || !strings.HasSuffix(err.Message, c.hint) {
+			t.Errorf("%s: %v", c.code, err)
+		}
 	}
 }
 

@@ -115,7 +115,7 @@ func (l *look) asCall(x ast.Expr, name string) string {
 		}
 		for _, f := range membersOf("strings") {
 			if strings.EqualFold(f, name) {
-				return fmt.Sprintf("did you mean strings.%s(%s, ...)?", f, text)
+				return l.meant("strings", fmt.Sprintf("%s(%s, ...)", f, text))
 			}
 		}
 	case *types.Slice:
@@ -244,6 +244,9 @@ func (l *look) unknown(name string, pos token.Pos) string {
 	if line := l.below(name, pos); line > 0 {
 		return fmt.Sprintf("it is declared in line %d, below: move the declaration up", line)
 	}
+	if line := l.ended(name, pos); line > 0 {
+		return fmt.Sprintf("%s is declared in line %d, in a block that ends before: declare it before the block", name, line)
+	}
 	var all, packages []string
 	for c := l.c; c != nil; c = c.Outer {
 		all = slices.AppendSeq(all, maps.Keys(c.Binds))
@@ -298,7 +301,7 @@ func (l *look) unknown(name string, pos token.Pos) string {
 		return didYouMean(list, "") // np.linspace
 	}
 	if list := slices.DeleteFunc(membersOf("math"), func(m string) bool { return !strings.EqualFold(m, name) }); member == "" && len(list) > 0 {
-		return "did you mean math." + list[0] + "? It needs import \"math\""
+		return l.meant("math", list[0])
 	}
 	return "nothing that has run declares " + name + ": run the cells above first (after a restart, again)"
 }
@@ -385,6 +388,74 @@ func (l *look) below(name string, pos token.Pos) int {
 	return 0
 }
 
+// ended is the line in which a block of the cell that ends before pos declares a name; 0
+// if none does.
+func (l *look) ended(name string, pos token.Pos) (line int) {
+	for _, node := range l.nodes {
+		switch node.(type) {
+		case ast.Stmt, ast.Decl:
+		default:
+			continue
+		}
+		if node.Pos() >= pos {
+			continue
+		}
+		var within []ast.Node
+		declares := func(ids ...*ast.Ident) {
+			for i := len(within) - 1; i >= 0; i-- {
+				switch within[i].(type) {
+				case *ast.BlockStmt, *ast.IfStmt, *ast.ForStmt, *ast.RangeStmt, *ast.SwitchStmt, *ast.TypeSwitchStmt, *ast.CaseClause, *ast.CommClause, *ast.FuncDecl, *ast.FuncLit:
+				default:
+					continue
+				}
+				for _, id := range ids {
+					if id.Name == name && within[i].End() <= pos {
+						line, _ = l.src.position(id.Pos())
+					}
+				}
+				return
+			}
+		}
+		ast.Inspect(node, func(n ast.Node) bool {
+			if n == nil {
+				within = within[:len(within)-1]
+				return true
+			}
+			within = append(within, n)
+			var exprs []ast.Expr
+			var f *ast.FuncType
+			switch x := n.(type) {
+			case *ast.AssignStmt:
+				if x.Tok == token.DEFINE {
+					exprs = x.Lhs
+				}
+			case *ast.RangeStmt:
+				if x.Tok == token.DEFINE {
+					exprs = []ast.Expr{x.Key, x.Value}
+				}
+			case *ast.GenDecl:
+				declares(declaredBy(x)...)
+			case *ast.FuncDecl:
+				f = x.Type
+			case *ast.FuncLit:
+				f = x.Type
+			}
+			for _, e := range exprs {
+				if id, ok := e.(*ast.Ident); ok {
+					declares(id)
+				}
+			}
+			if f != nil {
+				for _, field := range f.Params.List {
+					declares(field.Names...)
+				}
+			}
+			return true
+		})
+	}
+	return line
+}
+
 // selector finds the x.Sel that has one of its names at pos.
 func (l *look) selector(pos token.Pos) (x ast.Expr, sel *ast.Ident) {
 	ast.Inspect(l.tree, func(n ast.Node) bool {
@@ -462,6 +533,17 @@ func didYouMean(names []string, prefix string) string {
 		names[i] = prefix + names[i]
 	}
 	return "did you mean " + strings.Join(names, " or ") + "?"
+}
+
+// meant asks whether a member of the package at path was meant, by the name that the
+// cell has for the package; where it has none, it says what to import.
+func (l *look) meant(path, member string) string {
+	for _, pkg := range l.packageNames() {
+		if l.path(pkg) == path {
+			return didYouMean([]string{member}, pkg+".")
+		}
+	}
+	return didYouMean([]string{member}, packageName(path)+".") + " It needs import " + strconv.Quote(path)
 }
 
 // nearest returns the names that name is most likely a slip of: those that differ in

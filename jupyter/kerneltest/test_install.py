@@ -120,7 +120,7 @@ def test_with_a_module_of_ones_own(tmp_path):
         "    assert nb.ok('p := mine.Pair{K: \"good\"}\\np.K == \"good\" && p.K == mine.Good').plain == 'true' and nb.ok('deep.Here').plain == 'deep'\n"
         "    assert 'Twice doubles x.' in nb.ok('?mine.Twice').reply['content']['payload'][0]['data']['text/plain']\n"
         "    said = nb.fails('import \"example.com/other\"').error['evalue']\n"
-        "    assert 'not compiled into this kernel' in said and 'install --with example.com/other' in said, said\n"
+        "    assert 'not compiled into this kernel' in said and 'install --prefix ' + sys.argv[2] + ' --with example.com/other' in said, said\n"
         # With another environment active, the command would install there.
         "with Notebook('gpunotes', env={**os.environ, 'VIRTUAL_ENV': '/elsewhere'}) as nb:\n"
         "    said = nb.fails('import \"example.com/other\"').error['evalue']\n"

@@ -68,6 +68,9 @@ def test_pictures_in_loops_and_branches(nb):
     got = nb.ok('%%bench 5\nif true {\n\tf\n}')
     assert len(got.of("display_data")) == 1 and "median of 5" in got.text()
     assert nb.ok('figs := make(chan *plots.Figure, 2)\nfigs <- f\nfigs <- f\nif true {\n\tselect {\n\tcase <-figs:\n\t}\n\t<-figs\n}').of("display_data") == []
+    # So are images of Go, as a variable, as an interface and as a call.
+    got = nb.ok('import "image"\ngray := image.NewGray(image.Rect(0, 0, 2, 2))\nvar any image.Image = gray\nfor i := 0; i < 2; i++ {\n\tgray\n\tany\n\timage.NewRGBA(image.Rect(0, 0, 3, 3))\n}')
+    assert len(got.of("display_data")) == 6
     # What changes a figure shows it no second time, and a function shows nothing.
     got = nb.ok('if true {\n\tf.Title("u")\n\tg := f\n\tg.Title("v")\n\t(func() { plots.Heatmap(x, x, gpukit.Zeros(10, 10)) })()\n\tgpukit.Zeros(3)\n}')
     assert got.of("display_data") == []
