@@ -413,7 +413,7 @@ func BenchmarkMesh(b *testing.B) {
 	}
 }
 
-func sevenOver(x int, y float64) int { return int(math.Sin(y)*0+7) / x }
+func sevenOver(x int, y float64) int { return (7 + int(math.Sin(y))) / x }
 
 // The numbers of an error are right where one is of a table and the result overwrites
 // an argument.

@@ -128,7 +128,7 @@ func TestRemedies(t *testing.T) {
 			t.Error(err)
 		}
 		x := []float64{0}
-		said(d.Launch(bigPart, gpukit.Blocks(1), gpukit.Threads(1), x), "bigPart", "781.25KB", "512KB", "an array that is an argument")
+		said(d.Launch(bigPart, gpukit.Blocks(1), gpukit.Threads(1), x), "bigPart", "781.2 KiB", "512 KiB", "an array that is an argument")
 		if err := d.Launch(bigArgument, gpukit.Blocks(1), gpukit.Threads(1), x, make([]float64, 100000)); err != nil || x[0] != 1 {
 			t.Error(err, x)
 		}
