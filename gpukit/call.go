@@ -109,11 +109,11 @@ func (c *call) noOptions(args []any) error {
 			if o.set != nil {
 				o.set(&set)
 			}
-			remedy := fmt.Sprintf("write gpu.With(gpukit.%s).%s(...)", set.String(), c.op)
-			if set.String() == "" { // it sets what is set anyhow
-				remedy = fmt.Sprintf("write gpu.With(the option).%s(...)", c.op)
+			name := "the option" // of one that sets what is set anyhow
+			if given := set.String(); given != "" {
+				name = "gpukit." + given
 			}
-			return c.refuseArg(i+1, "", remedy, "an option is not an argument")
+			return c.refuseArg(i+1, "", fmt.Sprintf("write gpu.With(%s).%s(...)", name, c.op), "an option is not an argument")
 		}
 	}
 	return nil

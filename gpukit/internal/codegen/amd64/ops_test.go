@@ -103,59 +103,50 @@ func checkOps(t *testing.T, cases []opCase) {
 			for _, c := range taken {
 				results = append(results, c.out)
 			}
-			f := ir.NewFunc("ops", results...)
-			var params []ir.Value
-			for i := range in {
-				params = append(params, f.AddParam(fmt.Sprint("x", i), in[i]))
-			}
-			b := ir.NewBuilder(f)
-			for i := range in {
-				if constant[i] {
-					params[i] = b.Const(in[i], same[i])
+			// Of the cases a function, and one that has them in a branch.
+			function := func(name string, branch bool) *ir.Func {
+				f := ir.NewFunc(name, results...)
+				var params []ir.Value
+				for i := range in {
+					params = append(params, f.AddParam(fmt.Sprint("x", i), in[i]))
 				}
+				b := ir.NewBuilder(f)
+				yield := func() {
+					for i := range in {
+						if constant[i] {
+							params[i] = b.Const(in[i], same[i])
+						}
+					}
+					var out []ir.Value
+					for _, c := range taken {
+						out = append(out, c.build(b, params))
+					}
+					b.Yield(out...)
+				}
+				if !branch {
+					yield()
+				} else {
+					few := f.AddParam("few", ir.Bool)
+					b.Yield(b.If(few, results, yield, func() {
+						var out []ir.Value
+						for _, t := range results {
+							out = append(out, b.Const(t, 0))
+						}
+						b.Yield(out...)
+					})...)
+				}
+				if err := ir.Verify(f); err != nil {
+					t.Fatalf("%v\n%v", err, f)
+				}
+				return f
 			}
-			var out []ir.Value
-			for _, c := range taken {
-				out = append(out, c.build(b, params))
-			}
-			b.Yield(out...)
-			if err := ir.Verify(f); err != nil {
-				t.Fatalf("%v\n%v", err, f)
-			}
+			f, g := function("ops", false), function("branch", true)
 			want := make([][]ir.Bits, n)
 			for k := range rows {
 				var err error
 				if want[k], err = new(ir.Evaluator).Run(f, rows[k]...); err != nil {
 					t.Fatal(err)
 				}
-			}
-			g := ir.NewFunc("branch", results...)
-			params = nil
-			for i := range in {
-				params = append(params, g.AddParam(fmt.Sprint("x", i), in[i]))
-			}
-			few := g.AddParam("few", ir.Bool)
-			b = ir.NewBuilder(g)
-			for i := range in {
-				if constant[i] {
-					params[i] = b.Const(in[i], same[i])
-				}
-			}
-			b.Yield(b.If(few, results, func() {
-				var out []ir.Value
-				for _, c := range taken {
-					out = append(out, c.build(b, params))
-				}
-				b.Yield(out...)
-			}, func() {
-				var out []ir.Value
-				for _, t := range results {
-					out = append(out, b.Const(t, 0))
-				}
-				b.Yield(out...)
-			})...)
-			if err := ir.Verify(g); err != nil {
-				t.Fatalf("%v\n%v", err, g)
 			}
 			branchRows, branchWant := make([][]ir.Bits, n), make([][]ir.Bits, n)
 			for k := range rows {
